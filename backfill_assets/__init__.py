@@ -22,11 +22,21 @@ if TYPE_CHECKING:
 __all__ = ["BackfillError", "build_definitions", "model", "read", "spark"]
 
 
-def build_definitions(project: str | Path | None = None) -> Definitions:
-    """Dagster definitions of a project's folder (BACKFILL_PROJECT or the embedded demo when none is given)."""
+def build_definitions(
+    project: str | Path | None = None,
+    *,
+    key_prefix: str | Sequence[str] | None = None,
+    job_prefix: str | None = None,
+    existing_assets: Sequence[str] | None = None,
+) -> Definitions:
+    """Dagster definitions of a project's folder (BACKFILL_PROJECT or the embedded demo when none is given).
+
+    What keeps several projects apart is `dagster:` in `backfill.yml`, or given here: what the keys of all assets and
+    the names of all jobs begin with, and which sources are assets of others.
+    """
     from backfill_assets.defs.build_definitions import build_definitions as build
 
-    return build(project)
+    return build(project, key_prefix=key_prefix, job_prefix=job_prefix, existing_assets=existing_assets)
 
 
 def read(

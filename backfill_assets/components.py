@@ -3,18 +3,16 @@
 # No `from __future__ import annotations`: Dagster reads the annotations of the component's fields.
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import click
 import dagster as dg
 from dagster.components.resolved.model import Resolver
 
-from backfill_assets.app.context import Context
 from backfill_assets.app.new_project import make_project
 from backfill_assets.core.errors import BackfillError
-from backfill_assets.core.wording import listed
-from backfill_assets.defs.build_definitions import definitions
+from backfill_assets.defs.build_definitions import build_definitions
 
 
 class ProjectScaffolder(dg.Scaffolder[Any]):
@@ -34,8 +32,8 @@ class ProjectScaffolder(dg.Scaffolder[Any]):
 class BackfillProjectComponent(dg.Component, dg.Resolvable):
     """A folder of models that are rebuilt beside prod, proved, approved and promoted in one step.
 
-    One such component a code location: its jobs (`apply`, `promote`, ...) and resources have fixed names, and its runs
-    share one Spark session, so all runs of the location are in one process each.
+    Of several in one Dagster instance each needs a `key_prefix` of its own, of several in one code location a
+    `job_prefix` as well. Its runs share one Spark session, so all runs of the location are in one process each.
     """
 
     project: Annotated[
@@ -45,24 +43,38 @@ class BackfillProjectComponent(dg.Component, dg.Resolvable):
             examples=[".", "../../../models"],
         ),
     ] = "."
+    key_prefix: Annotated[
+        str | Sequence[str] | None,
+        Resolver.default(
+            description="What the keys of all its assets begin with, if not as `backfill.yml` says.",
+            examples=["marketing", ["marketing", "eu"]],
+        ),
+    ] = None
+    job_prefix: Annotated[
+        str | None,
+        Resolver.default(
+            description="What the names of its jobs, schedules, sensors, resources and groups begin with, if not as "
+            "`backfill.yml` says.",
+            examples=["marketing_"],
+        ),
+    ] = None
     existing_assets: Annotated[
-        Sequence[str],
+        Sequence[str] | None,
         Resolver.default(
             description="Sources that are assets of this Dagster project already, as the models name them: "
             "`raw.orders` is the asset `raw/orders`. Their pages stay those assets' own.",
             examples=[["raw.orders"]],
         ),
-    ] = field(default_factory=list[str])
+    ] = None
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """The definitions of the project. Raises a ClickException that says each problem of its files in plain text."""
         try:
-            found = Context.open(context.path / self.project)
+            return build_definitions(
+                context.path / self.project,
+                key_prefix=self.key_prefix,
+                job_prefix=self.job_prefix,
+                existing_assets=self.existing_assets,
+            )
         except BackfillError as problems:
             raise click.ClickException(str(problems)) from None
-        if unknown := sorted(set(self.existing_assets) - found.project.sources.keys()):
-            raise click.ClickException(
-                f"existing_assets names {listed(unknown)}, and the project has no such source: name one of "
-                f"{listed(sorted(found.project.sources))}"
-            )
-        return definitions(found, elsewhere=self.existing_assets)

@@ -53,6 +53,18 @@ class ApprovalRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DagsterNames:
+    """What Dagster calls the things of a project, where it has other ones beside it."""
+
+    key_prefix: tuple[str, ...] = ()
+    """What the keys of all its assets, and the keys of the tags of its runs, begin with."""
+    job_prefix: str = ""
+    """What the names of its jobs, schedules, sensors, ops, resources and groups begin with."""
+    existing_assets: tuple[str, ...] = ()
+    """Sources that are somebody else's assets: `raw.orders` is the asset `raw/orders`, whatever the prefix."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The fields of `backfill.yml`. Paths are resolved: absolute, or a URI."""
 
@@ -85,6 +97,8 @@ class Settings:
     """when heavy builds may run by the clock on the wall, without it at any time: see docs/windows.md"""
     people: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """which accounts act for whom, as in `{ana@example.com: {accounts: [ana]}}`: see docs/approvals.md"""
+    dagster: DagsterNames = field(default_factory=DagsterNames)
+    """what Dagster calls this project's assets and jobs, where it has other projects too: see docs/dagster.md"""
     untrusted: bool = False
     """the project's files may be a stranger's: execute none of their code, and write nothing; see
     docs/python-models.md"""

@@ -12,7 +12,8 @@ from backfill_assets.core.model import Model, Project
 from backfill_assets.defs.checks import check_specs, summaries
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY, BuildRequest
 from backfill_assets.defs.links import review_link
-from backfill_assets.defs.metadata import describe_model, model_key, model_metadata, source_key, split_owner, split_tags
+from backfill_assets.defs.metadata import describe_model, model_metadata, split_owner, split_tags
+from backfill_assets.defs.names import local_name, model_key, source_key
 from backfill_assets.defs.partitions import mapping, partitions
 from backfill_assets.defs.report import log_checks, recorded
 from backfill_assets.defs.runs import Runs
@@ -28,7 +29,7 @@ def model_asset(model: Model, runs: Runs) -> dg.AssetsDefinition:
     tags, untagged = split_tags(model.tags)
 
     @dg.asset(
-        name=model.name,
+        key=model_key(project, model.name),
         deps=_deps(model, project),
         partitions_def=partitions(model, clock=project.settings.clock),
         backfill_policy=dg.BackfillPolicy.single_run(),
@@ -36,11 +37,11 @@ def model_asset(model: Model, runs: Runs) -> dg.AssetsDefinition:
         owners=owners,
         kinds={"spark", "delta", model.language},
         tags={**tags, "backfill/cadence": model.cadence.value},
-        group_name=MODELS_GROUP,
+        group_name=local_name(project, MODELS_GROUP),
         description=describe_model(model),
         metadata=model_metadata(model, project) | unnamed | untagged | review_link("model", model.name),
-        check_specs=check_specs(model),
-        io_manager_key=IO_MANAGER_KEY,
+        check_specs=check_specs(project, model),
+        io_manager_key=local_name(project, IO_MANAGER_KEY),
         pool=model.pool,
     )
     def compute(context: dg.AssetExecutionContext) -> Iterator[Any]:
@@ -51,8 +52,8 @@ def model_asset(model: Model, runs: Runs) -> dg.AssetsDefinition:
         assert order.outcome is not None
         results = recorded(runs.workspace, model, order.outcome.green, order.outcome.requested)
         if order.outcome.built or order.outcome.results:
-            log_checks(context, model, order.outcome, results)
-        yield from summaries(model, results)
+            log_checks(project, context, model, order.outcome, results)
+        yield from summaries(project, model, results)
 
     return compute
 
@@ -60,8 +61,8 @@ def model_asset(model: Model, runs: Runs) -> dg.AssetsDefinition:
 def _deps(model: Model, project: Project) -> list[dg.AssetDep]:
     """What the model is computed from, and what its audits look at: both come first."""
     return [
-        dg.AssetDep(model_key(name), partition_mapping=mapping(model, project.models[name]))
+        dg.AssetDep(model_key(project, name), partition_mapping=mapping(model, project.models[name]))
         if name in project.models
-        else dg.AssetDep(source_key(name))
+        else dg.AssetDep(source_key(project, name))
         for name in dict.fromkeys([*(u.name for u in model.upstreams), *audit_tables(model)])
     ]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import dagster as dg
 
 from backfill_assets.app.context import Context
+from backfill_assets.core.errors import SettingsError
+from backfill_assets.core.wording import listed
 from backfill_assets.defs.adopt import adopt_job
 from backfill_assets.defs.approve import approve_job
 from backfill_assets.defs.assets import model_asset
@@ -17,6 +20,7 @@ from backfill_assets.defs.io_manager import IO_MANAGER_KEY, VersionTables
 from backfill_assets.defs.jobs import apply_job, promote_job, routine_job, routine_schedule
 from backfill_assets.defs.ledger_sensor import ledger_sensor
 from backfill_assets.defs.maintenance import janitor_job, rollback_job
+from backfill_assets.defs.names import local_name
 from backfill_assets.defs.pins import pin_job, unpin_job
 from backfill_assets.defs.plans import plans_job
 from backfill_assets.defs.rules import rules_job
@@ -25,24 +29,45 @@ from backfill_assets.defs.runs import Runs
 from backfill_assets.defs.spark_resource import PYSPARK, spark_resource
 from backfill_assets.defs.warning_filters import ignore_preview_warnings
 from backfill_assets.defs.watch import watch_checks, watch_schedule
+from backfill_assets.project.dagster_names import with_prefixes
 
 
-def build_definitions(project: str | Path | None = None) -> dg.Definitions:
+def build_definitions(
+    project: str | Path | None = None,
+    *,
+    key_prefix: str | Sequence[str] | None = None,
+    job_prefix: str | None = None,
+    existing_assets: Sequence[str] | None = None,
+) -> dg.Definitions:
     """The definitions of a project's folder (BACKFILL_PROJECT or the embedded demo when none is given).
 
-    Loading opens neither Spark nor the warehouse. Raises ProjectError with every problem of the project's files.
+    The names that are given win over those of `backfill.yml`. Loading opens neither Spark nor the warehouse. Raises
+    ProjectError with every problem of the project's files, SettingsError for names that Dagster would not take.
     """
-    return definitions(Context.open(project))
+    found = Context.open(project)
+    names = found.project.settings.dagster
+    try:
+        names = with_prefixes(names, key_prefix=key_prefix, job_prefix=job_prefix, existing_assets=existing_assets)
+    except ValueError as error:
+        raise SettingsError("Dagster has no such names", why=str(error), fix="see docs/dagster.md") from None
+    if unknown := sorted(set(names.existing_assets) - found.project.sources.keys()):
+        raise SettingsError(
+            f"existing_assets names {listed(unknown)}",
+            why="the project has no such source",
+            fix=f"name one of {listed(sorted(found.project.sources))}",
+        )
+    settings = replace(found.project.settings, dagster=names)
+    return definitions(replace(found, project=replace(found.project, settings=settings)))
 
 
-def definitions(workspace: Context, *, elsewhere: Collection[str] = ()) -> dg.Definitions:
-    """The definitions of an open workspace. Sources that are defined `elsewhere` are left out: others' assets."""
-    runs = Runs(workspace)
+def definitions(workspace: Context) -> dg.Definitions:
+    """The definitions of an open workspace, under the names that its settings say."""
+    project, runs = workspace.project, Runs(workspace)
     with ignore_preview_warnings():
-        models = [model_asset(model, runs) for model in workspace.project.models.values()]
+        models = [model_asset(model, runs) for model in project.models.values()]
     routine, looks = routine_job(workspace), watch_checks(workspace)
     return dg.Definitions(
-        assets=[*models, *external_specs(workspace.project, elsewhere)],
+        assets=[*models, *external_specs(project)],
         jobs=[
             apply_job(workspace),
             adopt_job(workspace),
@@ -59,11 +84,11 @@ def definitions(workspace: Context, *, elsewhere: Collection[str] = ()) -> dg.De
             janitor_job(workspace),
         ],
         asset_checks=[looks] if looks else [],
-        schedules=[routine_schedule(routine), *([watch_schedule(looks)] if looks else [])],
+        schedules=[routine_schedule(routine), *([watch_schedule(workspace, looks)] if looks else [])],
         sensors=[ledger_sensor(workspace)],
         resources={
-            IO_MANAGER_KEY: dg.IOManagerDefinition.hardcoded_io_manager(VersionTables(runs)),
-            PYSPARK: spark_resource(workspace),
+            local_name(project, IO_MANAGER_KEY): dg.IOManagerDefinition.hardcoded_io_manager(VersionTables(runs)),
+            local_name(project, PYSPARK): spark_resource(workspace),
         },
         executor=dg.in_process_executor,  # one Spark session a run; Spark does the parallel work
     )

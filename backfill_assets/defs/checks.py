@@ -15,9 +15,9 @@ from backfill_assets.audits.judge import expected_text
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.core.escaping import markdown_code, one_line, visible
 from backfill_assets.core.intervals import Ranges
-from backfill_assets.core.model import Audit, Model
+from backfill_assets.core.model import Audit, Model, Project
 from backfill_assets.defs.links import review_link
-from backfill_assets.defs.metadata import model_key
+from backfill_assets.defs.names import model_key
 
 MOST_EVALUATED = 31
 """Runs of up to this many intervals evaluate every one; longer ones only what failed: an event costs 10 ms."""
@@ -27,12 +27,12 @@ Target = Callable[[str], Materialized | None]
 """Partition key → its newest materialization."""
 
 
-def check_specs(model: Model) -> list[dg.AssetCheckSpec]:
+def check_specs(project: Project, model: Model) -> list[dg.AssetCheckSpec]:
     """A check for each audit; its description says the thresholds."""
     return [
         dg.AssetCheckSpec(
             audit.name,
-            asset=model_key(model.name),
+            asset=model_key(project, model.name),
             description=f"{expected_text(model, audit)}, in every {model.cadence.unit}"
             + ("" if audit.blocking else " (a warning: it blocks nothing)"),
             blocking=audit.blocking,
@@ -51,11 +51,11 @@ def newest_results(model: Model, results: Iterable[AuditResult], ranges: Ranges)
     return [last[key] for key in sorted(last)]
 
 
-def summaries(model: Model, results: Sequence[AuditResult]) -> list[dg.AssetCheckResult]:
+def summaries(project: Project, model: Model, results: Sequence[AuditResult]) -> list[dg.AssetCheckResult]:
     """One result a check, over all intervals. A check without any (intervals declared empty) passes, and says so."""
     return [
         dg.AssetCheckResult(
-            asset_key=model_key(model.name),
+            asset_key=model_key(project, model.name),
             check_name=audit.name,
             passed=all(r.passed for r in own),
             severity=_severity(audit.blocking),
@@ -67,11 +67,11 @@ def summaries(model: Model, results: Sequence[AuditResult]) -> list[dg.AssetChec
     ]
 
 
-def summary_evaluations(model: Model, results: Sequence[AuditResult]) -> list[AssetCheckEvaluation]:
+def summary_evaluations(project: Project, model: Model, results: Sequence[AuditResult]) -> list[AssetCheckEvaluation]:
     """The same as events to log, for a step that is about to fail and so returns nothing."""
     return [
         AssetCheckEvaluation(
-            asset_key=model_key(model.name),
+            asset_key=model_key(project, model.name),
             check_name=str(r.check_name),
             passed=r.passed,
             severity=r.severity,
@@ -79,18 +79,20 @@ def summary_evaluations(model: Model, results: Sequence[AuditResult]) -> list[As
             description=r.description,
             metadata=r.metadata,
         )
-        for audit, r in zip(model.audits, summaries(model, results), strict=True)
+        for audit, r in zip(model.audits, summaries(project, model, results), strict=True)
     ]
 
 
-def evaluations(model: Model, results: Sequence[AuditResult], count: int, target: Target) -> list[AssetCheckEvaluation]:
+def evaluations(
+    project: Project, model: Model, results: Sequence[AuditResult], count: int, target: Target
+) -> list[AssetCheckEvaluation]:
     """An event per check and interval: all in a run of few intervals (`count`), else those that failed or warned.
 
     `target` gives the materialization of a partition that an evaluation is about.
     """
     return [
         AssetCheckEvaluation(
-            asset_key=model_key(model.name),
+            asset_key=model_key(project, model.name),
             check_name=r.check,
             passed=r.passed,
             severity=_severity(r.blocking),

@@ -11,7 +11,8 @@ from backfill_assets.compare.codec import diff_from_json
 from backfill_assets.compare.diff import Diff, ModelDiff
 from backfill_assets.compare.diff_text import row_line
 from backfill_assets.compare.markdown import model_markdown
-from backfill_assets.defs.metadata import model_key
+from backfill_assets.core.model import Project
+from backfill_assets.defs.names import model_key
 from backfill_assets.defs.report import Step
 from backfill_assets.defs.safe_log import Log
 from backfill_assets.state.proofs import DIFF
@@ -31,11 +32,11 @@ def diff_metadata(model: ModelDiff, old: str, new: str) -> dict[str, Any]:
     }
 
 
-def diff_events(diff: Diff) -> list[dg.AssetObservation]:
+def diff_events(project: Project, diff: Diff) -> list[dg.AssetObservation]:
     """An observation of each model that has something to compare."""
     return [
         dg.AssetObservation(
-            model_key(model.model),
+            model_key(project, model.model),
             description=f"{diff.old} → {diff.new}: {row_line(model)}",
             metadata=diff_metadata(model, diff.old, diff.new),
         )
@@ -44,13 +45,13 @@ def diff_events(diff: Diff) -> list[dg.AssetObservation]:
     ]
 
 
-def log_checked(step: Step, checked: Checked) -> None:
+def log_checked(project: Project, step: Step, checked: Checked) -> None:
     """Log what came of comparing a plan's rows with what is shown, or why they could not be compared."""
     if checked.unproved:
         Log(step).warning(f"not compared with what is shown: {checked.unproved}")
     for proof in checked.proved.proofs:
         if proof.kind == DIFF:
-            for event in diff_events(diff_from_json(proof.document)):
+            for event in diff_events(project, diff_from_json(proof.document)):
                 step.log_event(event)
         for finding in proof.findings:
             Log(step).warning(f"{finding.name}: {finding.text}")

@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 import dagster as dg
 
 from backfill_assets.core.model import Consumer, Project, Source
 from backfill_assets.defs.links import review_link
-from backfill_assets.defs.metadata import (
-    column_schema,
-    consumer_key,
-    model_key,
-    source_key,
-    split_owner,
-    view_key,
-    view_lineage,
-)
+from backfill_assets.defs.metadata import column_schema, split_owner, view_lineage
+from backfill_assets.defs.names import consumer_key, local_name, model_key, source_key, view_key
 
 SOURCES_GROUP = "sources"
 CONSUMERS_GROUP = "consumers"
 
 
-def external_specs(project: Project, elsewhere: Collection[str] = ()) -> list[dg.AssetSpec]:
-    """Everything that Dagster shows and never runs. Sources that are defined `elsewhere` have their assets there."""
+def external_specs(project: Project) -> list[dg.AssetSpec]:
+    """Everything that Dagster shows and never runs. Sources that are existing assets are defined elsewhere."""
+    existing = project.settings.dagster.existing_assets
     return [
-        *(_source(s) for name, s in project.sources.items() if name not in elsewhere),
+        *(_source(project, s) for name, s in project.sources.items() if name not in existing),
         *(_view(project, name) for name in project.models),
         *(_consumer(project, c) for c in project.consumers.values()),
     ]
 
 
-def _source(source: Source) -> dg.AssetSpec:
+def _source(project: Project, source: Source) -> dg.AssetSpec:
     owners, metadata = split_owner(source.owner)
     metadata["location"] = source.path or source.table
     if source.columns:
@@ -42,11 +35,11 @@ def _source(source: Source) -> dg.AssetSpec:
     if source.freshness_hours:
         metadata["fresh within"] = f"{source.freshness_hours:g} hours"
     return dg.AssetSpec(
-        source_key(source.name),
+        source_key(project, source.name),
         description=source.description or None,
         owners=owners,
         kinds={"table" if source.table else source.format},
-        group_name=SOURCES_GROUP,
+        group_name=local_name(project, SOURCES_GROUP),
         metadata=metadata,
     )
 
@@ -56,18 +49,18 @@ def _view(project: Project, name: str) -> dg.AssetSpec:
     owners, metadata = split_owner(model.owner)
     columns = project.columns[name]
     return dg.AssetSpec(
-        view_key(environment, name),
-        deps=[dg.AssetDep(model_key(name))],
+        view_key(project, name),
+        deps=[dg.AssetDep(model_key(project, name))],
         description=f"What {environment} shows of {name}. Only a promotion moves it.\n\n{model.description}".strip(),
         owners=owners,
         kinds={"spark", "view"},
-        group_name=environment,
+        group_name=local_name(project, environment),
         metadata={
             **metadata,
             **review_link("model", name),
             "dagster/table_name": f"{environment}.{name}",
             "dagster/column_schema": column_schema(columns, model.grain),
-            "dagster/column_lineage": view_lineage(name, [c.name for c in columns]),
+            "dagster/column_lineage": view_lineage(project, name, [c.name for c in columns]),
         },
     )
 
@@ -76,12 +69,12 @@ def _consumer(project: Project, consumer: Consumer) -> dg.AssetSpec:
     owners, metadata = split_owner(consumer.owner)
     more: dict[str, Any] = {"url": dg.MetadataValue.url(consumer.url)} if consumer.url else {}
     return dg.AssetSpec(
-        consumer_key(consumer.name),
-        deps=[dg.AssetDep(view_key(project.settings.environment, name)) for name in consumer.reads],
+        consumer_key(project, consumer.name),
+        deps=[dg.AssetDep(view_key(project, name)) for name in consumer.reads],
         description=consumer.description or None,
         owners=owners,
         kinds={consumer.kind},
-        group_name=CONSUMERS_GROUP,
+        group_name=local_name(project, CONSUMERS_GROUP),
         metadata={**metadata, **_terms(consumer), **more},
     )
 

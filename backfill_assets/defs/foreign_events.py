@@ -31,7 +31,7 @@ def foreign_reporter(
         name = key.to_user_string()
         return visible(
             f"{name} is not counted anew: {place} materialized it as well, in run {record.run_id}, and not for the "
-            f"warehouse {warehouse}. An asset key is of one code location: give one of both another name; or, where "
+            f"warehouse {warehouse}. An asset key is of one project: give one of both a `key_prefix`; or, where "
             f"this warehouse was moved, forget what Dagster knows of it once: dagster asset wipe {name}"
         )
     return ""

@@ -12,15 +12,18 @@ import dagster as dg
 
 from backfill_assets.build.build import build
 from backfill_assets.build.outcome import Outcome
+from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
+from backfill_assets.defs.names import model_of
 from backfill_assets.defs.partitions import chosen, require_over
+from backfill_assets.defs.plan_tags import named_plan
 from backfill_assets.defs.range_plans import as_planned, plan_of, worked_on
 from backfill_assets.defs.report import Worked, held_text, report
-from backfill_assets.defs.runs import PLAN_TAG, RECORDED_TAG, Runs, hold_of
+from backfill_assets.defs.runs import Runs, hold_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -71,16 +74,23 @@ class VersionTables(dg.IOManager):
         """The upstream's rows of the asked partitions as a Spark DataFrame, of the version that the code says.
 
         A run that is tagged with a plan reads them as the plan's candidate environment shows them.
-        Raises BuildError when any of them is not built and audited, PlanError for an unknown plan.
+        Raises BuildError when any of them is not built and audited, or no model of the project, PlanError for an
+        unknown plan.
         """
         from backfill_assets.app.model_frames import candidate_frame, version_frame
 
         workspace = self._runs.workspace
-        model = workspace.project.models[context.asset_key.path[-1]]
+        name = model_of(workspace.project, context.asset_key)
+        if name is None:
+            raise BuildError(
+                f"cannot read {context.asset_key.to_user_string()}",
+                why=f"it is no model of the project {workspace.project.settings.name}",
+                fix="name the IO manager of its own project as `input_manager_key`",
+            )
+        model = workspace.project.models[name]
         asked = None
         if context.has_asset_partitions:
             asked = chosen(model.cadence, context.asset_partition_keys, {})
-        tags = context.step_context.dagster_run.tags
-        if (plan := tags.get(PLAN_TAG)) and plan != tags.get(RECORDED_TAG):
+        if plan := named_plan(workspace.project, context.step_context.dagster_run.tags):
             return candidate_frame(workspace, plan, model, asked)
         return version_frame(workspace, model, asked)

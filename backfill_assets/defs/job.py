@@ -14,6 +14,7 @@ from backfill_assets.defs.config import asked, config_fields, given
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
+from backfill_assets.defs.names import local_name
 from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.runs import following, run_name
 from backfill_assets.defs.safe_log import Log
@@ -72,9 +73,10 @@ def job(
     def of_work(work: Callable[[Launched], None]) -> Callable[[Context], dg.JobDefinition]:
         def of_project(workspace: Context) -> dg.JobDefinition:
             environment = workspace.environment
+            step_name = step.format(environment=environment)
 
             @dg.op(
-                name=step.format(environment=environment),
+                name=local_name(workspace.project, step_name),
                 out=dg.Out(dg.Nothing),
                 config_schema=config_fields(name) or None,
             )
@@ -86,9 +88,13 @@ def job(
                         Log(context).info(f"what waits for whom: {page}")
                     work(Launched(context=context, place=acting(workspace, context.run), said=said))
 
-            @dg.job(name=name, description=description.format(environment=environment), tags=tags(workspace))
+            @dg.job(
+                name=local_name(workspace.project, name),
+                description=description.format(environment=environment),
+                tags=tags(workspace),
+            )
             def whole() -> None:
-                launched()
+                launched.alias(step_name)()  # what a configuration names is the same in all projects
 
             return whole
 

@@ -18,8 +18,8 @@ from backfill_assets.core.wording import amount
 from backfill_assets.defs.config import key_of
 from backfill_assets.defs.diff import log_checked
 from backfill_assets.defs.job import Launched, job, not_moved
+from backfill_assets.defs.names import run_tag
 from backfill_assets.defs.report import done_text, failure_text, held_text, log_outcome
-from backfill_assets.defs.runs import PLAN_TAG
 from backfill_assets.defs.safe_log import Log
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.copied_text import copied_words
@@ -61,7 +61,7 @@ def apply_job(run: Launched) -> None:
         elif outcome.ok:  # partitions are of the version itself, a restatement lies over it
             run.log.info(f"{name}: {done_text(place.project.models[name], outcome)}, in {outcome.version}")
     checked = check_built(place, built)
-    log_checked(run.context, checked)
+    log_checked(place.project, run.context, checked)
     if built.carried.outcomes:
         run.log.info(comparison(started.estimate, built.actual))
         if built.complete and not started.sample and (less := saving(started.estimate, built.actual)):
@@ -161,7 +161,7 @@ def _log_started(run: Launched, started: Started) -> None:
     for found in plan.rewired:
         log.info(f"{found.model}: {found.text}")
     if started.stored:
-        run.context.instance.add_run_tags(run.context.run_id, {PLAN_TAG: started.stored})
+        run.context.instance.add_run_tags(run.context.run_id, {run_tag(run.place.project, "plan"): started.stored})
 
 
 def _log_amendment(log: Log, amendment: Amendment | None) -> None:

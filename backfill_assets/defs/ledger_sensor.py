@@ -16,9 +16,11 @@ import dagster as dg
 from backfill_assets.app.context import Context
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
+from backfill_assets.core.model import Project
 from backfill_assets.defs.checks import summary_evaluations
 from backfill_assets.defs.foreign_events import foreign_reporter
-from backfill_assets.defs.metadata import DATA_VERSION_TAG, model_key
+from backfill_assets.defs.metadata import DATA_VERSION_TAG
+from backfill_assets.defs.names import local_name, model_key
 from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.report import materializations, recorded
 from backfill_assets.state.ledger import Coverage, by_version
@@ -36,7 +38,7 @@ def ledger_sensor(workspace: Context) -> dg.SensorDefinition:
     versions, and Dagster's own newest events."""
 
     @dg.sensor(
-        name="ledger_sensor",
+        name=local_name(workspace.project, "ledger_sensor"),
         minimum_interval_seconds=SECONDS_BETWEEN_TICKS,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Reports what was built and promoted by other ways than Dagster: the ledger is the truth.",
@@ -48,7 +50,7 @@ def ledger_sensor(workspace: Context) -> dg.SensorDefinition:
                 workspace.control.ledger.revision(),
                 workspace.control.environments.revision(),
                 workspace.project.fingerprints,
-                _newest(instance, workspace.project.models),
+                _newest(instance, workspace.project),
             ]
         )
         if context.cursor == revisions:
@@ -104,8 +106,9 @@ def _unreported(
 
     What Dagster has is read before the ledger: a run records there first, so that nothing true is taken for untrue.
     """
-    model, version = workspace.project.models[name], workspace.project.fingerprints[name]
-    there, known = instance.get_materialized_partitions(model_key(name)), set(_known(instance, name, version))
+    project = workspace.project
+    model, version, key = project.models[name], project.fingerprints[name], model_key(project, name)
+    there, known = instance.get_materialized_partitions(key), set(_known(instance, key, version))
     entries = by_version(workspace.control.ledger.entries([name])).get((name, version), [])
     if not entries and not there:
         return [], True
@@ -115,11 +118,11 @@ def _unreported(
     green = {model.cadence.key(i.start) for i in (have.green - have.partial).split(model.cadence)}
     events: list[Report] = []
     if untrue := there - green:
-        if told := foreign_reporter(instance, model_key(name), untrue, workspace.warehouse):
+        if told := foreign_reporter(instance, key, untrue, workspace.warehouse):
             warn(told)
             return [], True
-        instance.wipe_assets([model_key(name)])
-        events.append(_wiped(name, version, len(untrue), len(green)))
+        instance.wipe_assets([key])
+        events.append(_wiped(key, version, len(untrue), len(green)))
         known.clear()
     intervals, settled = to_report(model.cadence, have, known, busy)
     settled = settled and not untrue  # what a run told meanwhile is wiped as well: look again
@@ -134,29 +137,29 @@ def _unreported(
     events += materializations(workspace, model, Ranges.of(some), shared)
     if len(some) < len(intervals):
         return events, False
-    return events + summary_evaluations(model, recorded(workspace, model, have.green)), settled
+    return events + summary_evaluations(project, model, recorded(workspace, model, have.green)), settled
 
 
-def _wiped(name: str, version: str, untrue: int, green: int) -> dg.AssetObservation:
+def _wiped(key: dg.AssetKey, version: str, untrue: int, green: int) -> dg.AssetObservation:
     """What the asset's page says of partitions that do not count any more."""
     return dg.AssetObservation(
-        model_key(name),
+        key,
         description=f"{untrue} partitions are not complete in version {version} of the loaded code and are shown as "
         f"missing; {green} are complete. No rows were touched: prod's views show what they showed.",
         metadata={"version": version, "partitions wiped": untrue, "partitions complete": green},
     )
 
 
-def _newest(instance: dg.DagsterInstance, models: Iterable[str]) -> dict[str, int | None]:
+def _newest(instance: dg.DagsterInstance, project: Project) -> dict[str, int | None]:
     """The newest materialization that Dagster has of each model, whoever reported it."""
-    records = instance.get_asset_records([model_key(name) for name in models])
+    records = instance.get_asset_records([model_key(project, name) for name in project.models])
     return {r.asset_entry.asset_key.to_user_string(): r.asset_entry.last_materialization_storage_id for r in records}
 
 
-def _known(instance: dg.DagsterInstance, name: str, version: str) -> Iterator[str]:
+def _known(instance: dg.DagsterInstance, key: dg.AssetKey, version: str) -> Iterator[str]:
     """The partitions whose newest materialization is of this version."""
     tags = instance.event_log_storage.get_latest_tags_by_partition(
-        model_key(name), dg.DagsterEventType.ASSET_MATERIALIZATION, [DATA_VERSION_TAG]
+        key, dg.DagsterEventType.ASSET_MATERIALIZATION, [DATA_VERSION_TAG]
     )
     return (key for key, of in tags.items() if of.get(DATA_VERSION_TAG) == version)
 

@@ -1,4 +1,4 @@
-"""What does the UI say about a table? Its key, its columns with their lineage, owners, code, facts of the header."""
+"""What does the UI say about a table? Its columns with their lineage, owners, code, facts of the header."""
 
 from __future__ import annotations
 
@@ -10,29 +10,12 @@ from dagster._core.definitions.utils import is_valid_owner
 from dagster._utils.tags import is_valid_strict_tag_value, is_valid_tag_key
 
 from backfill_assets.core.model import Column, Model, Project
+from backfill_assets.defs.names import model_key, source_key
 from backfill_assets.state.versions import table_path
 
 CODE_VERSION_TAG = "dagster/code_version"
 DATA_VERSION_TAG = "dagster/data_version"
 """The fingerprint is both: what computed the rows decides them. Dagster finds partitions by this tag only."""
-
-
-def model_key(name: str) -> dg.AssetKey:
-    return dg.AssetKey(name)
-
-
-def source_key(name: str) -> dg.AssetKey:
-    """`raw.orders` is `raw/orders`."""
-    return dg.AssetKey(name.split("."))
-
-
-def view_key(environment: str, model: str) -> dg.AssetKey:
-    """`prod/orders`: what an environment shows of a model."""
-    return dg.AssetKey([environment, model])
-
-
-def consumer_key(name: str) -> dg.AssetKey:
-    return dg.AssetKey(["consumer", name])
 
 
 def model_metadata(model: Model, project: Project) -> dict[str, Any]:
@@ -98,7 +81,7 @@ def column_lineage(model: Model, project: Project) -> dg.TableColumnLineage | No
         {
             column: [
                 dg.TableColumnDep(
-                    asset_key=model_key(ref.table) if ref.table in project.models else source_key(ref.table),
+                    asset_key=(model_key if ref.table in project.models else source_key)(project, ref.table),
                     column_name=ref.column,
                 )
                 for ref in refs
@@ -108,9 +91,9 @@ def column_lineage(model: Model, project: Project) -> dg.TableColumnLineage | No
     )
 
 
-def view_lineage(model: str, columns: Iterable[str]) -> dg.TableColumnLineage:
+def view_lineage(project: Project, model: str, columns: Iterable[str]) -> dg.TableColumnLineage:
     """A view's columns are the model's."""
-    key = model_key(model)
+    key = model_key(project, model)
     return dg.TableColumnLineage({c: [dg.TableColumnDep(asset_key=key, column_name=c)] for c in columns})
 
 

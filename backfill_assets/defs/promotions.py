@@ -10,7 +10,8 @@ import dagster as dg
 from backfill_assets.app.context import Context
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.defs.metadata import built_schema, view_key, view_lineage
+from backfill_assets.defs.metadata import built_schema, view_lineage
+from backfill_assets.defs.names import view_key
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.releases import Release
 from backfill_assets.state.tables import rows_of, still_there
@@ -24,7 +25,8 @@ def unreported_views(workspace: Context, instance: dg.DagsterInstance) -> list[d
     moved = {
         name: known
         for name, pointer in sorted(shown.pointers.items())
-        if name in workspace.project.models and (known := _known(instance, shown.name, name)) != pointer.id
+        if name in workspace.project.models
+        and (known := _known(instance, view_key(workspace.project, name))) != pointer.id
     }
     releases = workspace.control.releases.all(shown.name) if moved else []
     provisional = workspace.provisional(shown) if moved else {}
@@ -47,7 +49,7 @@ def view_event(
     """What the environment shows of one model since its last promotion."""
     model, columns = workspace.project.models[pointer.model], workspace.project.columns[pointer.model]
     return dg.AssetMaterialization(
-        view_key(shown.name, pointer.model),
+        view_key(workspace.project, pointer.model),
         description=f"{shown.name} shows version {pointer.version} since release {shown.releases[pointer.model]}",
         metadata={
             "release": shown.releases[pointer.model],
@@ -56,7 +58,9 @@ def view_event(
             "provisional": str(provisional),
             "dagster/row_count": rows_shown(workspace, pointer),
             "dagster/column_schema": built_schema(pointer.columns, columns, model.grain),
-            "dagster/column_lineage": view_lineage(pointer.model, [name for name, _ in pointer.columns]),
+            "dagster/column_lineage": view_lineage(
+                workspace.project, pointer.model, [name for name, _ in pointer.columns]
+            ),
             "segments": len(pointer.segments),
             POINTER: pointer.id,
         },
@@ -69,8 +73,8 @@ def rows_shown(workspace: Context, pointer: Pointer) -> int:
     return sum(rows_of(log, model, still_there(log, model, pointer.segments)).values())
 
 
-def _known(instance: dg.DagsterInstance, environment: str, model: str) -> object:
-    entry = instance.get_latest_materialization_event(view_key(environment, model))
+def _known(instance: dg.DagsterInstance, key: dg.AssetKey) -> object:
+    entry = instance.get_latest_materialization_event(key)
     materialization = entry.asset_materialization if entry else None
     found = materialization.metadata.get(POINTER) if materialization else None
     return found.value if found else None

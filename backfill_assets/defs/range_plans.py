@@ -22,10 +22,11 @@ from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pin import Pins
 from backfill_assets.defs.diff import log_checked
 from backfill_assets.defs.links import review_link
-from backfill_assets.defs.metadata import model_key
+from backfill_assets.defs.names import model_key
 from backfill_assets.defs.partitions import partition_start
+from backfill_assets.defs.plan_tags import named_plan, recorded_plan, recording
 from backfill_assets.defs.report import Worked
-from backfill_assets.defs.runs import BACKFILL_TAG, PLAN_TAG, RECORDED_TAG
+from backfill_assets.defs.runs import BACKFILL_TAG
 from backfill_assets.defs.safe_log import Log
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.copied import Copied
@@ -50,11 +51,13 @@ def plan_of(place: Context, step: dg.AssetExecutionContext, model: Model, interv
     Raises PlanError when another plan is in the way, or the tag names none.
     """
     run = step.instance.get_run_by_id(step.run.run_id) or step.run
-    tagged, ours = run.tags.get(PLAN_TAG, ""), run.tags.get(RECORDED_TAG, "")
-    if tagged:
-        record = find_plan(place.control, tagged)
-        if tagged != ours or (record.live and model.name in record.versions):
-            return tagged
+    if named := named_plan(place.project, run.tags):
+        find_plan(place.control, named)
+        return named
+    if ours := recorded_plan(place.project, run.tags):
+        record = find_plan(place.control, ours)
+        if record.live and model.name in record.versions:
+            return ours
     scope = _scope(step, run, place.project, model, interval)
     facts = place.facts()
     covering = [r for r in place.control.plans.all() if r.live and _covers(place, facts, r, scope)]
@@ -68,7 +71,7 @@ def plan_of(place: Context, step: dg.AssetExecutionContext, model: Model, interv
         plan = opened.plan.id
         for other in opened.beside:
             Log(step).info(parallel_plan_text(other))
-    step.instance.add_run_tags(run.run_id, {PLAN_TAG: plan, RECORDED_TAG: plan})
+    step.instance.add_run_tags(run.run_id, recording(place.project, plan))
     return plan
 
 
@@ -109,7 +112,7 @@ def worked_on(place: Context, step: dg.AssetExecutionContext, plan: str) -> Work
     if shown is not None and record.status is PlanStatus.APPLIED:
         checked = check_rows(place, plan_by_now(place, facts, record), record.id, facts)
         wrong = problems(checked.texts)
-        log_checked(step, checked)
+        log_checked(place.project, step, checked)
     said = _next(place, record)
     Log(step).info(f"plan {record.id}: {said}")
     metadata = {"plan": record.id, "next": said, **review_link("plan", record.id)}
@@ -154,13 +157,14 @@ def _scope(
     data = backfill.asset_backfill_data if backfill else None
     subsets = data.target_subset.partitions_subsets_by_asset_key if data else {}
     for name, each in project.models.items():
-        keys = sorted(subsets[model_key(name)].get_partition_keys()) if model_key(name) in subsets else []
+        subset = subsets.get(model_key(project, name))
+        keys = sorted(subset.get_partition_keys()) if subset else []
         if keys:
             found[name] = Interval(partition_start(keys[0]), each.cadence.shift(partition_start(keys[-1]), 1))
     if model.name in found:
         return found
     chosen = step.job_def.asset_layer.selected_asset_keys
-    names = [n for n, m in project.models.items() if model_key(n) in chosen and m.cadence is model.cadence]
+    names = [n for n, m in project.models.items() if model_key(project, n) in chosen and m.cadence is model.cadence]
     return dict.fromkeys({*names, model.name}, interval)
 
 

@@ -18,9 +18,10 @@ from backfill_assets.audits.result import AuditResult
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.core.escaping import visible
 from backfill_assets.core.intervals import Ranges
-from backfill_assets.core.model import Model
+from backfill_assets.core.model import Model, Project
 from backfill_assets.defs.checks import Target, evaluations, newest_results, summary_evaluations
-from backfill_assets.defs.metadata import CODE_VERSION_TAG, DATA_VERSION_TAG, built_schema, column_lineage, model_key
+from backfill_assets.defs.metadata import CODE_VERSION_TAG, DATA_VERSION_TAG, built_schema, column_lineage
+from backfill_assets.defs.names import model_key
 from backfill_assets.defs.safe_log import Log
 from backfill_assets.state.versions import table_path
 
@@ -74,15 +75,15 @@ def log_outcome(
     for event in materializations(workspace, model, closed, shared):
         step.log_event(event)
     results = recorded(workspace, model, closed, outcome.requested - outcome.partial)
-    log_checks(step, model, outcome, results)
-    for event in summary_evaluations(model, results):
+    log_checks(workspace.project, step, model, outcome, results)
+    for event in summary_evaluations(workspace.project, model, results):
         _log(step, event)
 
 
-def log_checks(step: Step, model: Model, outcome: Outcome, results: Sequence[AuditResult]) -> None:
+def log_checks(project: Project, step: Step, model: Model, outcome: Outcome, results: Sequence[AuditResult]) -> None:
     """Log what the audits found in single intervals. Their materializations must have been logged before."""
     count = outcome.requested.count(model.cadence)
-    for event in evaluations(model, results, count, _latest(step.instance, model)):
+    for event in evaluations(project, model, results, count, _latest(step.instance, model_key(project, model.name))):
         _log(step, event)
 
 
@@ -93,7 +94,9 @@ def materializations(
     version = workspace.project.fingerprints[model.name]
     tags = {CODE_VERSION_TAG: version, DATA_VERSION_TAG: version}
     return [
-        dg.AssetMaterialization(model_key(model.name), partition=key, metadata={**shared, **own}, tags=tags)
+        dg.AssetMaterialization(
+            model_key(workspace.project, model.name), partition=key, metadata={**shared, **own}, tags=tags
+        )
         for key, own in partition_metadata(workspace, model, ranges).items()
     ]
 
@@ -114,9 +117,8 @@ def _log(step: Step, event: dg.AssetCheckEvaluation) -> None:
     step.log_event(event)  # pyright: ignore[reportArgumentType]  # Dagster takes it, though its types do not say so
 
 
-def _latest(instance: dg.DagsterInstance, model: Model) -> Target:
+def _latest(instance: dg.DagsterInstance, key: dg.AssetKey) -> Target:
     """Finds the newest materialization of a partition, for a check's evaluation to point at."""
-    key = model_key(model.name)
     found: dict[str, Materialized | None] = {}
 
     def target(partition: str) -> Materialized | None:

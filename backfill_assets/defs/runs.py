@@ -32,21 +32,16 @@ from backfill_assets.build.events import (
 )
 from backfill_assets.build.hold import Hold
 from backfill_assets.core.pin import made_anew
-from backfill_assets.defs.metadata import model_key
+from backfill_assets.defs.names import model_key, run_tag
 from backfill_assets.defs.safe_log import Log
 from backfill_assets.plan.request_parsing import reason_of
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.lifecycle import ended_text
 
 BACKFILL_TAG = "dagster/backfill"
-PLAN_TAG = "backfill/plan"
-"""The stored plan that a run works on: its candidate environment shows what the run builds."""
-RECORDED_TAG = "backfill/plan_recorded"
-"""The same id, where nobody named the plan: the run's first step found or opened it."""
-SOURCES_TAG = "backfill/sources"
-"""The pins of Delta sources that a run of a Dagster backfill froze, by source, as JSON."""
 NO_WAIT_TAG, OUTSIDE_WINDOWS_TAG = "backfill/no_wait", "backfill/outside_windows"
-"""What the options of `apply` are to a range that somebody materializes: `true`, and a reason."""
+"""What the options of `apply` are to a range that somebody materializes: `true`, and a reason; said of the run, so of
+all projects that it is about."""
 _KEPT_RUNS = 20
 
 
@@ -61,7 +56,11 @@ class Runs:
     def bench(self, context: dg.AssetExecutionContext) -> Workbench:
         """The workbench of the run that the context is of. Its progress goes to the run's log."""
         with self._lock:
-            backfill = Backfill(context.instance, context.run) if BACKFILL_TAG in context.run.tags else None
+            backfill = (
+                Backfill(context.instance, context.run, run_tag(self.workspace.project, "sources"))
+                if BACKFILL_TAG in context.run.tags
+                else None
+            )
             frozen = FrozenPins(self.workspace, self._sources(context), backfill)
             pins = self._pins.setdefault(context.run.run_id, frozen)
             while len(self._pins) > _KEPT_RUNS:
@@ -73,7 +72,7 @@ class Runs:
         """The sources that the run's models and their audits read."""
         project = self.workspace.project
         selection = context.run.asset_selection
-        models = [m for m in project.models.values() if not selection or model_key(m.name) in selection]
+        models = [m for m in project.models.values() if not selection or model_key(project, m.name) in selection]
         read = {name for m in models for name in (*(u.name for u in m.upstreams), *audit_tables(m))}
         return [name for name in project.sources if name in read]
 
@@ -81,17 +80,18 @@ class Runs:
 class Backfill:
     """The runs of the Dagster backfill that a run is of: what they froze is in their tags."""
 
-    def __init__(self, instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
-        self._instance, self._run = instance, run
+    def __init__(self, instance: dg.DagsterInstance, run: dg.DagsterRun, tag: str) -> None:
+        """`tag` holds the pins of the project's Delta sources, by source, as JSON."""
+        self._instance, self._run, self._tag = instance, run, tag
 
     def share(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, Mapping[str, object]]:
         """The pins, of Delta sources those of the first run that froze them. Files cannot be read as they were."""
         commits = {name: dict(pin) for name, pin in pins.items() if "commit" in pin}
-        self._instance.add_run_tags(self._run.run_id, {SOURCES_TAG: json.dumps(commits, sort_keys=True)})
+        self._instance.add_run_tags(self._run.run_id, {self._tag: json.dumps(commits, sort_keys=True)})
         wanted = dg.RunsFilter(tags={BACKFILL_TAG: self._run.tags[BACKFILL_TAG]})
         shared = dict(pins)
         for record in self._instance.get_run_records(filters=wanted):  # the newest first
-            said = json.loads(record.dagster_run.tags.get(SOURCES_TAG, "{}"))
+            said = json.loads(record.dagster_run.tags.get(self._tag, "{}"))
             frozen = {name: pin if isinstance(pin, dict) else {"commit": pin} for name, pin in said.items()}
             shared |= {n: pin for n, pin in frozen.items() if n in commits and not made_anew(pin, commits[n])}
         return shared

@@ -9,7 +9,7 @@ import dagster as dg
 from backfill_assets.app.context import Context
 from backfill_assets.app.watch import watch_environment
 from backfill_assets.defs.failures import short_failures
-from backfill_assets.defs.metadata import source_key, view_key
+from backfill_assets.defs.names import local_name, source_key, view_key
 from backfill_assets.defs.safe_log import Log
 from backfill_assets.watch.conclusion import Watched
 from backfill_assets.watch.notice import Notice, NoticeKind
@@ -31,14 +31,14 @@ def watch_checks(workspace: Context) -> dg.AssetChecksDefinition | None:
     """The checks: of every view, and of the freshness that sources promise. None in a project without models."""
     project = workspace.project
     specs = [
-        dg.AssetCheckSpec(kind.value, asset=view_key(workspace.environment, name), description=what, blocking=False)
+        dg.AssetCheckSpec(kind.value, asset=view_key(project, name), description=what, blocking=False)
         for name in project.models
         for kind, what in WATCHED.items()
     ]
     specs += [
         dg.AssetCheckSpec(
             NoticeKind.STALE.value,
-            asset=source_key(source.name),
+            asset=source_key(project, source.name),
             description=f"Its newest row is not older than {source.freshness_hours:g} hours.",
             blocking=False,
         )
@@ -48,7 +48,7 @@ def watch_checks(workspace: Context) -> dg.AssetChecksDefinition | None:
     if not project.models:
         return None
 
-    @dg.multi_asset_check(name="look", specs=specs)
+    @dg.multi_asset_check(name=local_name(project, "look"), specs=specs)
     def look(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
         with short_failures():
             found = watch_environment(workspace)
@@ -62,15 +62,15 @@ def watch_checks(workspace: Context) -> dg.AssetChecksDefinition | None:
     return look
 
 
-def watch_schedule(checks: dg.AssetChecksDefinition) -> dg.ScheduleDefinition:
+def watch_schedule(workspace: Context, checks: dg.AssetChecksDefinition) -> dg.ScheduleDefinition:
     """The job `watch`, which runs the checks in one look, and its schedule: every hour, once somebody turned it on."""
     job = dg.define_asset_job(
-        "watch",
+        local_name(workspace.project, "watch"),
         selection=dg.AssetSelection.checks(checks),
         description="Look for late source data, stale models, odd row counts and drift. Changes nothing.",
     )
     return dg.ScheduleDefinition(
-        name="watch_schedule",
+        name=local_name(workspace.project, "watch_schedule"),
         job=job,
         cron_schedule="30 * * * *",
         execution_timezone="UTC",
@@ -84,7 +84,7 @@ def _about(workspace: Context, found: Watched, spec: dg.AssetCheckSpec) -> list[
         n
         for n in found.findings
         if n.kind.value == spec.name
-        and spec.asset_key == (source_key(n.model) if n.source else view_key(workspace.environment, n.model))
+        and spec.asset_key == (source_key if n.source else view_key)(workspace.project, n.model)
     ]
 
 

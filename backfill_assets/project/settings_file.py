@@ -9,11 +9,12 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from backfill_assets.core.errors import Problem
-from backfill_assets.core.settings import ApprovalRules, Cost, Settings
+from backfill_assets.core.settings import ApprovalRules, Cost, DagsterNames, Settings
 from backfill_assets.core.windows import EVERY_DAY, Window, Windows, minute, weekdays
 from backfill_assets.files.documents import read_yaml
 from backfill_assets.files.texts import read_text
 from backfill_assets.files.validation import Instant, Strict, Text, setting, text, validate_partly
+from backfill_assets.project.dagster_names import key_parts, name_prefix
 from backfill_assets.project.locations import wrong_environment, wrong_location
 from backfill_assets.project.spark_settings import is_region, overridden, spark_conf, wrong_setting
 
@@ -38,6 +39,7 @@ def parse_settings(file: Path, problems: list[Problem]) -> Settings:
         return Settings()
     found: dict[str, Any] = read.model_dump()
     cost, rules = found.pop("cost"), found.pop("approvals")
+    dagster = DagsterNames(**found.pop("dagster"))
     people = {person: said["accounts"] for person, said in found.pop("people").items()}
     windows = tuple(Window(**said) for said in found.pop("windows") or ())
     return Settings(
@@ -46,6 +48,7 @@ def parse_settings(file: Path, problems: list[Problem]) -> Settings:
         approvals=ApprovalRules(**rules),
         windows=Windows(windows) if windows else None,
         people=people,
+        dagster=dagster,
     )
 
 
@@ -183,6 +186,22 @@ class _Window(Strict):
         return value
 
 
+def _parts(value: object) -> tuple[str, ...]:
+    return key_parts([text(one) for one in cast(list[object], value)] if isinstance(value, list) else text(value))
+
+
+def _sources(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise ValueError("not a list of sources")
+    return tuple(text(one) for one in cast(list[object], value))
+
+
+class _Dagster(Strict):
+    key_prefix: Annotated[tuple[str, ...], BeforeValidator(_parts)] = ()
+    job_prefix: Annotated[str, BeforeValidator(lambda value: name_prefix(text(value)))] = ""
+    existing_assets: Annotated[tuple[str, ...], BeforeValidator(_sources)] = ()
+
+
 class _Settings(Strict):
     name: Annotated[str, BeforeValidator(_name)] = Settings().name
     environment: Annotated[str, BeforeValidator(_environment)] = Settings().environment
@@ -199,6 +218,7 @@ class _Settings(Strict):
     approvals: _Approvals = Field(default_factory=_Approvals)
     windows: Annotated[tuple[_Window, ...] | None, BeforeValidator(_listed)] = None
     people: Annotated[dict[str, _Person], BeforeValidator(_people)] = Field(default_factory=dict[str, _Person])
+    dagster: _Dagster = Field(default_factory=_Dagster)
 
     @field_validator("people")
     @classmethod
@@ -223,6 +243,8 @@ def _fix(name: str) -> str:
         return (
             'write `windows:` and under it `- {days: [Mon-Fri], from: "22:00", to: "06:00", time_zone: Europe/Berlin}`'
         )
+    if name == "dagster":
+        return "write `dagster: {key_prefix: [marketing], job_prefix: marketing_}`; see docs/dagster.md"
     if name == "people":
         return "write `people: {ana@example.com: {accounts: [ana]}}`: each person once, with their accounts"
     return f"correct `{name}`, or leave it out; see docs/settings.md"

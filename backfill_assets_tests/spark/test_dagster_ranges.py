@@ -22,7 +22,8 @@ from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.intervals import Cadence
 from backfill_assets.core.model import ColumnRef
 from backfill_assets.defs.build_definitions import definitions
-from backfill_assets.defs.runs import BACKFILL_TAG, PLAN_TAG
+from backfill_assets.defs.plan_tags import PLAN_TAG
+from backfill_assets.defs.runs import BACKFILL_TAG
 from backfill_assets.plan.request_parsing import request_of
 from backfill_assets.plan.stages import Request
 from backfill_assets.state.plans import PlanStatus

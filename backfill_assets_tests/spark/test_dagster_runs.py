@@ -18,7 +18,8 @@ from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.defs.build_definitions import definitions
 from backfill_assets.defs.io_manager import BuildRequest
-from backfill_assets.defs.runs import BACKFILL_TAG, PLAN_TAG
+from backfill_assets.defs.plan_tags import PLAN_TAG
+from backfill_assets.defs.runs import BACKFILL_TAG
 from backfill_assets.plan.stages import Request
 from backfill_assets.state.ledger import Kind
 from backfill_assets_tests.dagster_place import (

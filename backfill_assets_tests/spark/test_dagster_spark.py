@@ -22,7 +22,7 @@ from backfill_assets.build.apply import apply
 from backfill_assets.defs.build_definitions import definitions
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY
 from backfill_assets.defs.launcher import VARIABLE
-from backfill_assets.defs.runs import PLAN_TAG
+from backfill_assets.defs.plan_tags import PLAN_TAG
 from backfill_assets_tests.projects import (
     CHECKOUT,
     backfill_here,

@@ -11,7 +11,7 @@ import pytest
 
 from backfill_assets.core.errors import ProjectError, SettingsError
 from backfill_assets.core.intervals import utc
-from backfill_assets.core.settings import Cost, Settings
+from backfill_assets.core.settings import Cost, DagsterNames, Settings
 from backfill_assets.core.windows import Window, Windows
 from backfill_assets.project.locations import resolve_location
 from backfill_assets.project.settings import EMBEDDED_PROJECT, load_settings, project_root, state_root
@@ -97,6 +97,17 @@ def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
 def test_by_default_nothing_costs_anything(tmp_path: Path) -> None:
     """Then nothing is said about money."""
     assert load(tmp_path, "name: shop\n").cost is None
+
+
+def test_what_dagster_calls_it(tmp_path: Path) -> None:
+    """A prefix of keys is a list or a text, as Dagster shows it; without any, nothing has one."""
+    assert load(tmp_path, "name: shop\n").dagster == DagsterNames()
+    text = "dagster: {key_prefix: marketing/eu, job_prefix: marketing_, existing_assets: [raw.orders]}"
+    wanted = DagsterNames(key_prefix=("marketing", "eu"), job_prefix="marketing_", existing_assets=("raw.orders",))
+    assert load(tmp_path, text).dagster == wanted
+    with pytest.raises(ProjectError) as error:
+        load(tmp_path, "dagster:\n  key_prefix: [a b]\n  job_prefix: a-\n  jobs: x\n")
+    assert [p.line for p in error.value.problems] == [2, 3, 4]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from backfill_assets.compare.plots import plot_series
 from backfill_assets.defs.diff import diff_events
 from backfill_assets.state.salt import Salt
 from backfill_assets.state.store import MemoryStore
-from backfill_assets_tests.fakes import days, ranges
+from backfill_assets_tests.fakes import World, days, ranges
 
 SHIFTED = ((10, 8), (20, 18), (10, 14), (20, 20))
 GROWN = ((10, 12), (20, 22), (10, 12), (20, 22))
@@ -152,7 +152,7 @@ def test_a_diff_is_stored_and_read_back() -> None:
 
 def test_dagster_gets_tables_and_numbers() -> None:
     """One observation a model that was compared; its Markdown has the moved columns and the days."""
-    [event] = diff_events(a_diff())
+    [event] = diff_events(World().project, a_diff())
     assert event.asset_key.to_user_string() == "ads"
     text = str(event.metadata["diff"].value)
     assert "| spend | 50.0 % | 0.6 | 0.6 |" in text and "| 2024-01-04 | 0.1 | 0.14 | +0.04 |" in text

@@ -15,7 +15,7 @@ from backfill_assets.app.context import Context
 from backfill_assets.core.errors import SettingsError
 from backfill_assets.defs.build_definitions import definitions
 from backfill_assets.defs.dagster_home import page_command
-from backfill_assets.defs.metadata import model_key, view_key
+from backfill_assets.defs.names import model_key, view_key
 from backfill_assets.project.review_address import page_of, review_address
 from backfill_assets_tests.projects import small_project
 
@@ -24,14 +24,12 @@ URL = "BACKFILL_REVIEW_URL"
 
 def links(project: Path) -> dict[str, object]:
     """What the model's asset, its first check and the view link to."""
-    found = definitions(Context.open(project))
-    graph = found.resolve_asset_graph()
-    check = next(
-        spec for key in graph.asset_check_keys if (spec := graph.get_check_spec(key)).asset_key == model_key("daily")
-    )
+    place = Context.open(project)
+    graph, daily = definitions(place).resolve_asset_graph(), model_key(place.project, "daily")
+    check = next(spec for key in graph.asset_check_keys if (spec := graph.get_check_spec(key)).asset_key == daily)
     said = {
-        "model": graph.get(model_key("daily")).metadata,
-        "view": graph.get(view_key("prod", "daily")).metadata,
+        "model": graph.get(daily).metadata,
+        "view": graph.get(view_key(place.project, "daily")).metadata,
         "check": check.metadata,
     }
     return {name: metadata.get("review") for name, metadata in said.items()}

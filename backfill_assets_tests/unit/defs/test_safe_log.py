@@ -17,20 +17,21 @@ from backfill_assets.defs.checks import evaluations, summaries
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.runs import tell
 from backfill_assets.defs.safe_log import Log
-from backfill_assets_tests.fakes import NOW, a_model, days
+from backfill_assets_tests.fakes import NOW, World, a_model, days
 
 HOSTILE = "\x1b]8;;https://evil.example\x07x\x1b[31m\u202egnp\nPromoted 3 models"
 
 
 def test_checks() -> None:
     """Descriptions, metadata and tables of a failing audit; a sample stays on its line."""
-    model = a_model("m", audits=(Audit(name="check", kind="sql", arguments={"file": "check"}),))
+    world = World(a_model("m", audits=(Audit(name="check", kind="sql", arguments={"file": "check"}),)))
+    project, model = world.project, world.project.models["m"]
     result = AuditResult(
         model="m", version="v", batch="b", interval=days("01"), check="check", blocking=True, passed=False, failures=1,
         observed=HOSTILE, expected=HOSTILE, at=NOW, sample=(HOSTILE,),
     )  # fmt: skip
-    (event,) = evaluations(model, [result], 1, lambda _: None)
-    (summary,) = summaries(model, [result])
+    (event,) = evaluations(project, model, [result], 1, lambda _: None)
+    (summary,) = summaries(project, model, [result])
     table: Any = summary.metadata["failures"].value
     said = [event.description, *(str(v.value) for v in event.metadata.values()), summary.description]
     cells = [str(v) for record in table.records for v in record.data.values()]
