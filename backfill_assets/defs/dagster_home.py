@@ -21,6 +21,7 @@ from backfill_assets.review.identity import SECRET
 
 DEFINITIONS = "backfill_assets.definitions"
 _CONFIG = "dagster.yaml"
+_WORKSPACE = "workspace.yaml"
 _ENV_NOTE = "# Written by backfill, for every command that is run in this folder. Lines of your own are kept."
 
 
@@ -105,8 +106,16 @@ def _require_free(host: str, port: int, other: str) -> None:
 
 
 def ui_command(root: Path, home: Path, *, host: str, port: int) -> tuple[list[str], dict[str, str]]:
-    """The command that starts webserver, daemon and code server, and its environment."""
-    command = [sys.executable, "-m", "dagster", "dev", "-m", DEFINITIONS, "--host", host, "--port", str(port)]
+    """The command that starts webserver, daemon and code server, and its environment.
+
+    What is loaded is what `dagster dev` would load in that folder, under the same names: its `workspace.yaml`, which
+    may have other projects too, or else this project.
+    """
+    workspace, own = state_root(root) / _WORKSPACE, state_root(root) / _CONFIG
+    used = own.is_file() and (home / _CONFIG).exists() and own.samefile(home / _CONFIG)
+    loaded = ["-w", str(workspace)] if workspace.is_file() else ["-m", DEFINITIONS]
+    program = "backfill_assets.defs.dev" if used else "dagster"
+    command = [sys.executable, "-m", program, "dev", *loaded, "--host", host, "--port", str(port)]
     quiet = ",".join(p for p in (os.environ.get("PYTHONWARNINGS"), "ignore:Function") if p)  # "… is superseded by dg"
     return command, {**os.environ, **_variables(root, home), "PYTHONWARNINGS": quiet}
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
+import dagster._cli.dev as dev
 import pytest
+from dagster._cli.workspace.cli_target import WorkspaceOpts
 from dotenv import dotenv_values
 
 from backfill_assets.core.errors import SettingsError
 from backfill_assets.defs.dagster_home import ensure_home, ui_command
+from backfill_assets.defs.dev import is_news
 from backfill_assets_tests.projects import CHECKOUT, write_project
 
 
@@ -77,6 +81,53 @@ def test_ui_runs_with_that_home_and_project(tmp_path: Path) -> None:
     command, env = ui_command(tmp_path, home, host="127.0.0.1", port=3123)
     assert command[1:4] == ["-m", "dagster", "dev"] and "3123" in command
     assert (env["DAGSTER_HOME"], env["BACKFILL_PROJECT"]) == (str(home), str(tmp_path))
+
+
+def test_ui_loads_what_dagster_dev_would(tmp_path: Path) -> None:
+    """A `workspace.yaml` in the folder says what is loaded and what it is called, here as there."""
+    home = ensure_home(tmp_path)
+    assert _loaded(tmp_path, home) == ["-m", "backfill_assets.definitions"]
+    (tmp_path / "workspace.yaml").write_text("load_from: []\n")
+    assert _loaded(tmp_path, home) == ["-w", str(tmp_path / "workspace.yaml")]
+
+
+def _loaded(root: Path, home: Path) -> list[str]:
+    command, _ = ui_command(root, home, host="127.0.0.1", port=3123)
+    return command[4:6]
+
+
+def test_no_word_that_the_folders_configuration_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dagster would say so of a home whose `dagster.yaml` is a link to it; of another file it is true, and is said."""
+    (tmp_path / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
+    home = ensure_home(tmp_path)
+    command, _ = ui_command(tmp_path, home, host="127.0.0.1", port=3123)
+    assert command[1:4] == ["-m", "backfill_assets.defs.dev", "dev"]
+    (home / "dagster.yaml").unlink()
+    (home / "dagster.yaml").write_text("# another\n")
+    command, _ = ui_command(tmp_path, home, host="127.0.0.1", port=3123)
+    assert command[1:4] == ["-m", "dagster", "dev"]
+
+    said: list[str] = []
+
+    class Kept(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            said.append(record.getMessage())
+
+    def stop(*_: object, **__: object) -> None:
+        raise StopIteration
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DAGSTER_HOME", str(home))
+    monkeypatch.setattr(dev, "setup_interrupt_handlers", stop)  # right behind the word
+    logger = logging.getLogger("dagster")
+    monkeypatch.setattr(dev, "configure_loggers", lambda **_: logger.addHandler(kept))
+    for filters in ([], [is_news]):
+        kept, said = Kept(), []
+        monkeypatch.setattr(logger, "filters", filters)
+        with pytest.raises(StopIteration):
+            dev.dev_command_impl("warning", "warning", None, None, None, False, None, False, WorkspaceOpts())
+        logger.removeHandler(kept)
+        assert any("dagster.yaml" in line for line in said) == (not filters), said
 
 
 def test_shipped_configuration_names_no_place_of_a_machine() -> None:
