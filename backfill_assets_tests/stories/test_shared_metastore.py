@@ -9,10 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import socket
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import backfill_assets
+from backfill_assets_tests.postgres import postgres_server
 from backfill_assets_tests.projects import (
     CHECKOUT,
     backfill,
@@ -147,38 +144,8 @@ ADOPTER = """
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[str]:
     """The JDBC URL of an empty database in a server of its own."""
-    programs = programs_of_postgres()
-    folder = Path(tempfile.mkdtemp(prefix="postgres-"))  # pytest's own folders are closed to the server's user
-    port = free_port()
-    as_other = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.getuid() == 0 else {}
-
-    def run(program: str, *arguments: str) -> None:
-        said = subprocess.run(
-            [programs / program, *arguments],
-            cwd="/",
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-            **as_other,
-        )
-        assert said.returncode == 0, f"{program}: {said.stdout}{said.stderr}"
-
-    data = folder / "data"
-    data.mkdir(mode=0o700)
-    if as_other:
-        shutil.chown(data, "postgres", "postgres")
-        shutil.chown(folder, "postgres", "postgres")
-    run("initdb", "-D", str(data), "-A", "trust", "-U", "metastore", "--no-sync")
-    # Its output goes to a file: a server that inherits our pipes would keep `run` waiting.
-    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off"
-    run("pg_ctl", "-D", str(data), "-w", "-l", str(folder / "log"), "-o", options, "start")
-    try:
-        run("createdb", "-h", "127.0.0.1", "-p", str(port), "-U", "metastore", "metastore")
+    with postgres_server("metastore") as port:
         yield f"jdbc:postgresql://127.0.0.1:{port}/metastore"
-    finally:
-        run("pg_ctl", "-D", str(data), "-m", "immediate", "stop")
-        shutil.rmtree(folder)
 
 
 def test_views_in_a_shared_metastore(spark: SparkSession, tmp_path: Path, postgres: str) -> None:
@@ -255,19 +222,3 @@ def test_hive_tables_are_adopted(tmp_path: Path, postgres: str) -> None:
     assert drafts["written"] == ["drafts/models/by_day.sql", "drafts/models/flat.sql", "drafts/sources.yml"]
     assert drafts["by_day"] == drafts["flat"] == ["ds", "2024-01-01", ["kind"], "hive"]
     assert [name for name, _ in drafts["left"]] == ["spark_catalog.legacy.lost"], "a view of a table that is gone"
-
-
-def programs_of_postgres() -> Path:
-    """Where Debian's packages put the server's programs; a test without them is no test."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl")) or [
-        Path(p).resolve() for p in (shutil.which("pg_ctl"),) if p
-    ]
-    if not found:
-        pytest.fail("no PostgreSQL server on this machine; install it with: apt-get install -y postgresql")
-    return found[-1].parent
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
