@@ -28,15 +28,23 @@ def build_definitions(
     key_prefix: str | Sequence[str] | None = None,
     job_prefix: str | None = None,
     existing_assets: Sequence[str] | None = None,
+    in_process: bool = True,
 ) -> Definitions:
     """Dagster definitions of a project's folder (BACKFILL_PROJECT or the embedded demo when none is given).
 
     What keeps several projects apart is `dagster:` in `backfill.yml`, or given here: what the keys of all assets and
-    the names of all jobs begin with, and which sources are assets of others.
+    the names of all jobs begin with, and which sources are assets of others. Without `in_process` no executor is named
+    for the code location, so that it can have its own.
     """
     from backfill_assets.defs.build_definitions import build_definitions as build
 
-    return build(project, key_prefix=key_prefix, job_prefix=job_prefix, existing_assets=existing_assets)
+    return build(
+        project,
+        key_prefix=key_prefix,
+        job_prefix=job_prefix,
+        existing_assets=existing_assets,
+        in_process=in_process,
+    )
 
 
 def read(

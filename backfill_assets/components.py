@@ -33,7 +33,8 @@ class BackfillProjectComponent(dg.Component, dg.Resolvable):
     """A folder of models that are rebuilt beside prod, proved, approved and promoted in one step.
 
     Of several in one Dagster instance each needs a `key_prefix` of its own, of several in one code location a
-    `job_prefix` as well. Its runs share one Spark session, so all runs of the location are in one process each.
+    `job_prefix` as well. The steps of a run share one Spark session, so all runs of the location are in one process
+    each, unless `in_process` is off.
     """
 
     project: Annotated[
@@ -67,6 +68,15 @@ class BackfillProjectComponent(dg.Component, dg.Resolvable):
         ),
     ] = None
 
+    in_process: Annotated[
+        bool,
+        Resolver.default(
+            description="Name Dagster's in-process executor for the whole code location. `false`: name none, so that "
+            "it can have an `executor=` of its own; then each step may be a process with a Spark session.",
+            examples=[False],
+        ),
+    ] = True
+
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """The definitions of the project. Raises a ClickException that says each problem of its files in plain text."""
         try:
@@ -75,6 +85,7 @@ class BackfillProjectComponent(dg.Component, dg.Resolvable):
                 key_prefix=self.key_prefix,
                 job_prefix=self.job_prefix,
                 existing_assets=self.existing_assets,
+                in_process=self.in_process,
             )
         except BackfillError as problems:
             raise click.ClickException(str(problems)) from None

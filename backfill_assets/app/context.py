@@ -262,6 +262,13 @@ class Context:
 
         return spark_session(self.project.root, self.project.settings)
 
+    def spark_conf(self) -> dict[str, str]:
+        """What the configuration's folder and the project's settings say of its session. Opens none."""
+        from backfill_assets.adapters.machine import read_conf, session_conf
+
+        settings = self.project.settings
+        return read_conf(session_conf(self.project.root, settings)) | settings.spark
+
     @property
     def storage(self) -> DeltaTableStorage:
         """The folders of the version tables."""
@@ -274,11 +281,7 @@ class Context:
 
     def shared_views(self) -> SparkViews | None:
         """The shared catalog's views when the Spark configuration has one. Opens a session only then."""
-        from backfill_assets.adapters.machine import read_conf, session_conf
-
-        settings = self.project.settings
-        conf = read_conf(session_conf(self.project.root, settings)) | settings.spark
-        if conf.get("spark.sql.catalogImplementation") != "hive":
+        if self.spark_conf().get("spark.sql.catalogImplementation") != "hive":
             return None
         from backfill_assets.adapters.spark_views import SparkViews
 

@@ -38,11 +38,14 @@ def build_definitions(
     key_prefix: str | Sequence[str] | None = None,
     job_prefix: str | None = None,
     existing_assets: Sequence[str] | None = None,
+    in_process: bool = True,
 ) -> dg.Definitions:
     """The definitions of a project's folder (BACKFILL_PROJECT or the embedded demo when none is given).
 
-    The names that are given win over those of `backfill.yml`. Loading opens neither Spark nor the warehouse. Raises
-    ProjectError with every problem of the project's files, SettingsError for names that Dagster would not take.
+    The names that are given win over those of `backfill.yml`. `in_process` names the in-process executor for the whole
+    code location, so that the steps of a run share a Spark session; else none is named, and it can have one of its own.
+    Loading opens neither Spark nor the warehouse. Raises ProjectError with every problem of the project's files,
+    SettingsError for names that Dagster would not take.
     """
     found = Context.open(project)
     names = found.project.settings.dagster
@@ -57,10 +60,11 @@ def build_definitions(
             fix=f"name one of {listed(sorted(found.project.sources))}",
         )
     settings = replace(found.project.settings, dagster=names)
-    return definitions(replace(found, project=replace(found.project, settings=settings)))
+    named = replace(found, project=replace(found.project, settings=settings))
+    return definitions(named, in_process=in_process)
 
 
-def definitions(workspace: Context) -> dg.Definitions:
+def definitions(workspace: Context, *, in_process: bool = True) -> dg.Definitions:
     """The definitions of an open workspace, under the names that its settings say."""
     project, runs = workspace.project, Runs(workspace)
     with ignore_preview_warnings():
@@ -90,5 +94,6 @@ def definitions(workspace: Context) -> dg.Definitions:
             local_name(project, IO_MANAGER_KEY): dg.IOManagerDefinition.hardcoded_io_manager(VersionTables(runs)),
             local_name(project, PYSPARK): spark_resource(workspace),
         },
-        executor=dg.in_process_executor,  # one Spark session a run; Spark does the parallel work
+        # one Spark session a run; Spark does the parallel work
+        executor=dg.in_process_executor if in_process else None,
     )

@@ -92,6 +92,7 @@ def job(
                 name=local_name(workspace.project, name),
                 description=description.format(environment=environment),
                 tags=tags(workspace),
+                executor_def=dg.in_process_executor,  # one step: it needs no process beside the run's
             )
             def whole() -> None:
                 launched.alias(step_name)()  # what a configuration names is the same in all projects

@@ -1,6 +1,7 @@
 """What do all steps of a Dagster run share? Its name in the ledger, and the sources as they were at its start.
 
-The runs of one Dagster backfill share both: a commit of a source that one of them froze is what the later ones read.
+The steps of a run may be processes of their own, and the runs of one Dagster backfill share both: a commit of a source
+that one of them froze is what the later ones read. It is kept in the tags of runs, which every process sees.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import json
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 import dagster as dg
 
@@ -31,11 +33,13 @@ from backfill_assets.build.events import (
     Resumed,
 )
 from backfill_assets.build.hold import Hold
+from backfill_assets.core.errors import SettingsError
 from backfill_assets.core.pin import made_anew
 from backfill_assets.defs.names import model_key, run_tag
 from backfill_assets.defs.safe_log import Log
 from backfill_assets.plan.request_parsing import reason_of
 from backfill_assets.plan.stages import Plan
+from backfill_assets.project.spark_settings import settings_that_count
 from backfill_assets.promote.lifecycle import ended_text
 
 BACKFILL_TAG = "dagster/backfill"
@@ -54,14 +58,14 @@ class Runs:
         self._lock = threading.Lock()
 
     def bench(self, context: dg.AssetExecutionContext) -> Workbench:
-        """The workbench of the run that the context is of. Its progress goes to the run's log."""
+        """The workbench of the run that the context is of. Its progress goes to the run's log.
+
+        Raises SettingsError when steps of a project with other Spark settings share this process's session.
+        """
+        require_same_session(context.run.run_id, self.workspace)
         with self._lock:
-            backfill = (
-                Backfill(context.instance, context.run, run_tag(self.workspace.project, "sources"))
-                if BACKFILL_TAG in context.run.tags
-                else None
-            )
-            frozen = FrozenPins(self.workspace, self._sources(context), backfill)
+            told = ToldPins(context.instance, context.run, run_tag(self.workspace.project, "sources"))
+            frozen = FrozenPins(self.workspace, self._sources(context), told)
             pins = self._pins.setdefault(context.run.run_id, frozen)
             while len(self._pins) > _KEPT_RUNS:
                 del self._pins[next(iter(self._pins))]
@@ -77,31 +81,62 @@ class Runs:
         return [name for name in project.sources if name in read]
 
 
-class Backfill:
-    """The runs of the Dagster backfill that a run is of: what they froze is in their tags."""
+def require_same_session(run: str, workspace: Context) -> None:
+    """Raise SettingsError when a step of another project, whose Spark settings are others, ran in this process before:
+    its session would compute this one's rows."""
+    project = workspace.project
+    root, conf = _SESSIONS.setdefault(run, (project.root, settings_that_count(workspace.spark_conf())))
+    while len(_SESSIONS) > _KEPT_RUNS:
+        del _SESSIONS[next(iter(_SESSIONS))]
+    if root != project.root and conf != settings_that_count(workspace.spark_conf()):
+        raise SettingsError(
+            f"the run has steps of {root.name} and of {project.root.name}, whose Spark settings are others",
+            why="the steps of a run in one process share one Spark session",
+            fix="launch a run for each of both; or use an executor with a process a step, see docs/dagster.md",
+        )
+
+
+_SESSIONS: dict[str, tuple[Path, Mapping[str, str]]] = {}
+"""Run → the project that came first in this process, and how it wants the session."""
+
+
+class ToldPins:
+    """What the other steps of a run, and the other runs of its Dagster backfill, froze: it is in the runs' tags."""
 
     def __init__(self, instance: dg.DagsterInstance, run: dg.DagsterRun, tag: str) -> None:
         """`tag` holds the pins of the project's Delta sources, by source, as JSON."""
         self._instance, self._run, self._tag = instance, run, tag
 
     def share(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, Mapping[str, object]]:
-        """The pins, of Delta sources those of the first run that froze them. Files cannot be read as they were."""
+        """The pins, of Delta sources those of whoever froze them first. Files cannot be read as they were."""
         commits = {name: dict(pin) for name, pin in pins.items() if "commit" in pin}
-        self._instance.add_run_tags(self._run.run_id, {self._tag: json.dumps(commits, sort_keys=True)})
-        wanted = dg.RunsFilter(tags={BACKFILL_TAG: self._run.tags[BACKFILL_TAG]})
-        shared = dict(pins)
-        for record in self._instance.get_run_records(filters=wanted):  # the newest first
-            said = json.loads(record.dagster_run.tags.get(self._tag, "{}"))
-            frozen = {name: pin if isinstance(pin, dict) else {"commit": pin} for name, pin in said.items()}
-            shared |= {n: pin for n, pin in frozen.items() if n in commits and not made_anew(pin, commits[n])}
+        if not commits:
+            return dict(pins)
+        before = self._told(self._instance.get_run_by_id(self._run.run_id) or self._run)
+        commits |= {n: pin for n, pin in before.items() if n not in pins or self._counts(n, pin, commits)}
+        if commits != before:
+            self._instance.add_run_tags(self._run.run_id, {self._tag: json.dumps(commits, sort_keys=True)})
+        shared = dict(pins) | {name: commits[name] for name in pins if name in commits}
+        if BACKFILL_TAG in self._run.tags:
+            wanted = dg.RunsFilter(tags={BACKFILL_TAG: self._run.tags[BACKFILL_TAG]})
+            for record in self._instance.get_run_records(filters=wanted):  # the newest first
+                told = self._told(record.dagster_run)
+                shared |= {n: pin for n, pin in told.items() if n in pins and self._counts(n, pin, commits)}
         return shared
+
+    def _counts(self, name: str, pin: Mapping[str, object], now: Mapping[str, Mapping[str, object]]) -> bool:
+        return name in now and not made_anew(pin, now[name])
+
+    def _told(self, run: dg.DagsterRun) -> dict[str, dict[str, object]]:
+        said = json.loads(run.tags.get(self._tag, "{}"))
+        return {name: pin if isinstance(pin, dict) else {"commit": pin} for name, pin in said.items()}
 
 
 class FrozenPins(Mapping[str, Mapping[str, object]]):
     """What each source is, looked at once, all of them together, when the first is needed."""
 
-    def __init__(self, workspace: Context, sources: Collection[str], backfill: Backfill | None = None) -> None:
-        self._workspace, self._sources, self._backfill = workspace, sources, backfill
+    def __init__(self, workspace: Context, sources: Collection[str], told: ToldPins) -> None:
+        self._workspace, self._sources, self._told = workspace, sources, told
         self._lock = threading.Lock()
         self._pins: dict[str, Mapping[str, object]] | None = None
 
@@ -109,8 +144,7 @@ class FrozenPins(Mapping[str, Mapping[str, object]]):
         known = self._workspace.project.sources
         with self._lock:
             if self._pins is None:
-                pins = {n: self._workspace.pins.pin(known[n]) for n in self._sources}
-                self._pins = self._backfill.share(pins) if self._backfill else pins
+                self._pins = self._told.share({n: self._workspace.pins.pin(known[n]) for n in self._sources})
             if name not in self._pins:  # a run whose selection Dagster does not say
                 self._pins[name] = self._workspace.pins.pin(known[name])
             return self._pins[name]

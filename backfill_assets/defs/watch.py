@@ -67,6 +67,7 @@ def watch_schedule(workspace: Context, checks: dg.AssetChecksDefinition) -> dg.S
     job = dg.define_asset_job(
         local_name(workspace.project, "watch"),
         selection=dg.AssetSelection.checks(checks),
+        executor_def=dg.in_process_executor,
         description="Look for late source data, stale models, odd row counts and drift. Changes nothing.",
     )
     return dg.ScheduleDefinition(

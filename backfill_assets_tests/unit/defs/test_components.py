@@ -58,6 +58,24 @@ def test_a_source_that_they_make_is_theirs() -> None:
             assert graph.get(dg.AssetKey("daily_revenue")).parent_keys == {dg.AssetKey(["shop", "orders"])}
 
 
+def test_two_projects_with_the_same_models_are_two_components() -> None:
+    """Their prefixes keep all of it apart; an executor of the location's own is accepted beside them."""
+    with create_defs_folder_sandbox() as sandbox:
+        for name in ("north", "south"):
+            path = sandbox.scaffold_component(component_cls=BackfillProjectComponent, defs_path=name)
+            said = f"key_prefix: [{name}]\n  job_prefix: {name}_\n  in_process: false"
+            (path / "defs.yaml").write_text(f"type: {TYPE}\nattributes:\n  {said}\n")
+        (sandbox.defs_folder_path / "theirs.py").write_text(
+            "import dagster as dg\n\ndefs = dg.Definitions(executor=dg.multiprocess_executor)\n"
+        )
+        with sandbox.build_all_defs() as defs:
+            keys = {key.to_user_string() for key in defs.resolve_all_asset_keys()}
+            assert {f"{n}/{k}" for n in ("north", "south") for k in ("daily_revenue", "prod/daily_revenue")} <= keys
+            assert {"north_apply", "south_apply"} <= {job.name for job in defs.resolve_all_job_defs()}
+            assert {key.split("/")[0] for key in keys} == {"north", "south"}
+            assert defs.executor is dg.multiprocess_executor
+
+
 def test_a_project_may_be_elsewhere(tmp_path: Path) -> None:
     context = ComponentTree.for_test().load_context
     with create_defs_folder_sandbox() as sandbox:
