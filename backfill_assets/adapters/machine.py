@@ -13,12 +13,18 @@ from pathlib import Path
 from backfill_assets.adapters.jar_hashes import check_jars
 from backfill_assets.core.errors import SettingsError
 from backfill_assets.core.settings import Settings
+from backfill_assets.plan.batch_size import Machine
 from backfill_assets.project.object_store import is_s3
 from backfill_assets.project.source_places import source_places
 
 OLDEST_JAVA = 17
 LEAST_FREE_BYTES = 500 * 1024 * 1024
 DEFAULTS_FILE = "spark-defaults.conf"
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_SHORT_BUILDS = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
+"""What suits builds that are over before the optimizing compiler has paid for itself."""
+_PACKAGE = Path(__file__).resolve().parent.parent
+_SHIPPED = (_PACKAGE.parent / "spark-conf", _PACKAGE / "_spark_conf")
 
 
 def conf_dir(root: Path, *, s3: bool = False) -> Path:
@@ -28,8 +34,7 @@ def conf_dir(root: Path, *, s3: bool = False) -> Path:
     """
     if chosen := os.environ.get("SPARK_CONF_DIR"):
         return _with_s3(Path(chosen), s3)
-    package = Path(__file__).resolve().parent.parent
-    for folder in (root / "spark-conf", package.parent / "spark-conf", package / "_spark_conf"):
+    for folder in (root / "spark-conf", *_SHIPPED):
         if (folder / DEFAULTS_FILE).is_file():
             return _with_s3(folder, s3)
     raise SettingsError(
@@ -50,6 +55,15 @@ def _with_s3(folder: Path, s3: bool) -> Path:
     return folder / "s3" if s3 and (folder / "s3" / DEFAULTS_FILE).is_file() else folder
 
 
+def all_compilers(folder: Path, settings: Settings) -> str:
+    """The JVM's options of a configuration without those that keep its optimizing compiler out; "" where that is not
+    ours to say: the project or the account has a configuration of its own, or names options in `spark:`."""
+    conf = read_conf(folder)
+    if not {folder, folder.parent} & {*_SHIPPED} or JAVA_OPTIONS in settings.spark or JAVA_OPTIONS not in conf:
+        return ""
+    return " ".join(option for option in conf[JAVA_OPTIONS].split() if option not in _SHORT_BUILDS)
+
+
 def read_conf(folder: Path) -> dict[str, str]:
     """The settings of `spark-defaults.conf`: a key and a value a line, `#` starts a comment line."""
     file = folder / DEFAULTS_FILE
@@ -60,6 +74,38 @@ def read_conf(folder: Path) -> dict[str, str]:
         if line.strip() and not line.lstrip().startswith("#")
     )
     return {pair[0]: pair[1].strip() if len(pair) > 1 else "" for pair in pairs}
+
+
+def spark_machine(root: Path, settings: Settings) -> Machine:
+    """The cores and the memory that Spark's configuration gives to sessions of the project: this machine's, or those
+    of its executors. What a remote server has, or a cluster that grows, is not known: UNKNOWN_MACHINE stands for it."""
+    try:
+        conf = read_conf(session_conf(root, settings)) | settings.spark
+    except SettingsError:  # whoever opens a session says it
+        conf = dict(settings.spark)
+    master = conf.get("spark.master", "local[*]")
+    if os.environ.get("SPARK_REMOTE") or conf.get("spark.remote"):
+        return UNKNOWN_MACHINE
+    if local := re.fullmatch(r"local(?:\[(\*|\d+)(?:,\s*\d+)?\])?", master):
+        said = local[1] or "1"
+        cores = len(os.sched_getaffinity(0)) if said == "*" else int(said)
+        return Machine(cores=max(cores, 1), memory=_bytes(conf.get("spark.driver.memory", "1g")))
+    executors = conf.get("spark.executor.instances") or conf.get("spark.dynamicAllocation.maxExecutors")
+    cores = conf.get("spark.cores.max") if not executors else conf.get("spark.executor.cores", "1")
+    if not (executors or "1").isdecimal() or not (cores or "").isdecimal():
+        return UNKNOWN_MACHINE
+    count = int(executors or 1)
+    each = _bytes(conf.get("spark.executor.memory", "1g"))
+    return Machine(cores=max(count * int(cores or 1), 1), memory=max(count, 1) * each)
+
+
+UNKNOWN_MACHINE = Machine(cores=4, memory=8 << 30)
+
+
+def _bytes(said: str) -> int:
+    """What Spark reads a size of memory as; 1 GiB for what is none."""
+    found = re.fullmatch(r"(\d+)\s*([kmgt]?)i?b?", said.strip().lower())
+    return int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}[found[2]] if found else 1 << 30
 
 
 def check_java() -> int:

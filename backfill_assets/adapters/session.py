@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.class_archive import before_folders, sharing
 from backfill_assets.adapters.jvm import LOCK, current_jvm, errors_reach_people_as_ours, own_words
-from backfill_assets.adapters.machine import check_java, check_room, delta_jars, java_build, read_conf, session_conf
+from backfill_assets.adapters.machine import (
+    JAVA_OPTIONS,
+    all_compilers,
+    check_java,
+    check_room,
+    delta_jars,
+    java_build,
+    read_conf,
+    session_conf,
+)
 from backfill_assets.adapters.spark_errors import causes, spark_reason
 from backfill_assets.adapters.warm_session import join, key_of, serve
 from backfill_assets.core.errors import SettingsError
@@ -26,9 +35,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-
-
 def check_machine(root: Path, settings: Settings) -> None:
     """Raise SettingsError when no session could be opened here: no Java, an old one, no room on disk. Opens none."""
     folder = session_conf(root, settings)
@@ -40,8 +46,9 @@ def check_machine(root: Path, settings: Settings) -> None:
     check_room(settings.warehouse)
 
 
-def spark_session(root: Path, settings: Settings) -> SparkSession:
-    """The process's session; later calls give the same one. It reaches the warehouse, and the project's sources.
+def spark_session(root: Path, settings: Settings, *, long: bool = False) -> SparkSession:
+    """The process's session; later calls give the same one. It reaches the warehouse, and the project's sources. One
+    that is opened for `long` work has the JVM's optimizing compiler, unless the project's configuration is its own.
 
     Raises SettingsError when Java, the jars or disk room are missing, or a bucket cannot be reached, before any JVM is
     started; and when Spark's configuration has no way to one.
@@ -56,8 +63,6 @@ def spark_session(root: Path, settings: Settings) -> SparkSession:
             return active
         wanted = _wanted(root, settings)
         builder = SparkSession.builder.appName(f"backfill {settings.name}")
-        for key, value in wanted.config.items():
-            builder = builder.config(key, value)
         if wanted.remote:
             builder = builder.remote(wanted.remote)
         else:
@@ -67,8 +72,16 @@ def spark_session(root: Path, settings: Settings) -> SparkSession:
             os.environ["SPARK_CONF_DIR"] = str(wanted.folder)
             if wanted.hive:
                 builder = builder.enableHiveSupport()
-            if wanted.archive and (more := sharing(*wanted.archive)):
-                builder = builder.config(_JAVA_OPTIONS, f"{wanted.archive[2]} {more}".strip())
+        config = dict(wanted.config)
+        if long and not wanted.remote and (options := all_compilers(wanted.folder, settings)):
+            config[JAVA_OPTIONS] = options
+        if wanted.archive is not None:
+            java, path, given = wanted.archive
+            options = config.get(JAVA_OPTIONS, given)
+            if more := sharing(java, path, options):
+                config[JAVA_OPTIONS] = f"{options} {more}".strip()
+        for key, value in config.items():
+            builder = builder.config(key, value)
         log = state_root(root) / ".backfill" / "spark.log"
         try:
             with own_words(log):
@@ -133,7 +146,7 @@ def _wanted(root: Path, settings: Settings) -> _Wanted:
                 jars = os.pathsep.join(p for p in (own, jars) if p)
             else:
                 jars = before_folders(jars)
-                archive = (java, jars, conf.get(_JAVA_OPTIONS, ""))
+                archive = (java, jars, conf.get(JAVA_OPTIONS, ""))
             given["spark.driver.extraClassPath"] = jars
             given.setdefault("spark.jars.packages", "")
         if "spark.sql.warehouse.dir" not in conf:

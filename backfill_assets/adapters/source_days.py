@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, cast
@@ -12,8 +12,9 @@ from urllib.parse import unquote
 from backfill_assets.adapters.csv_days import csv_days, is_readable, span_of
 from backfill_assets.adapters.source_files import SourceFile, can_list, each_file, files_at
 from backfill_assets.adapters.source_table import source_table
-from backfill_assets.core.intervals import NOTHING, Interval, Ranges, utc
+from backfill_assets.core.intervals import NOTHING, Ranges, utc
 from backfill_assets.core.model import Source
+from backfill_assets.plan.source_bytes import SourcePart
 from backfill_assets.project.object_store import UnreachableError
 
 MOST_FILES = 5_000
@@ -24,14 +25,18 @@ MOST_FILES = 5_000
 class SourceDays:
     """Looks at each state of a source once."""
 
-    _seen: dict[str, tuple[Mapping[str, object], Ranges | None]] = field(
-        default_factory=dict[str, tuple[Mapping[str, object], Ranges | None]]
+    _seen: dict[str, tuple[Mapping[str, object], list[SourcePart] | None]] = field(
+        default_factory=dict[str, tuple[Mapping[str, object], list[SourcePart] | None]]
     )
 
     def of(self, source: Source, pin: Mapping[str, object]) -> Ranges | None:
         """The `source_days` of what `pin` froze."""
+        return None if source.time_column is None else _all_days(self.parts(source, pin))
+
+    def parts(self, source: Source, pin: Mapping[str, object]) -> list[SourcePart] | None:
+        """The `source_parts` of what `pin` froze."""
         if source.name not in self._seen or self._seen[source.name][0] != pin:
-            self._seen[source.name] = (pin, source_days(source, pin))
+            self._seen[source.name] = (pin, source_parts(source, pin))
         return self._seen[source.name][1]
 
 
@@ -39,34 +44,54 @@ def source_days(source: Source, pin: Mapping[str, object]) -> Ranges | None:
     """The time between the first and the last row of each file, by the source's time column: what lies outside has no
     rows. None when files do not say.
     """
-    if source.time_column is None or source.path is None:
+    return None if source.time_column is None else _all_days(source_parts(source, pin))
+
+
+def source_parts(source: Source, pin: Mapping[str, object]) -> list[SourcePart] | None:
+    """The files of a source, with the time of their rows as far as they say it. None where nobody can list them."""
+    if source.path is None:
         return None
     if source.format == "delta":
-        spans = _delta(source, source.time_column, cast("int | None", pin.get("commit")))
-    elif not can_list(source.path):
+        return _delta(source, cast("int | None", pin.get("commit")))
+    if not can_list(source.path):
         return None
-    else:
-        files = files_at(source.path)
-        if len(files) > MOST_FILES:
-            return None
-        read = is_readable(source, files)
-        spans = each_file(files, lambda file: file_days(file, source, read=read))
-    found: list[Interval] = []
-    for span in spans:
-        if span is None:
-            return None
-        found += span
-    return Ranges.of(found)
+    files = files_at(source.path)
+    if source.time_column is None or len(files) > MOST_FILES:
+        return [SourcePart(days=None, bytes=file.bytes) for file in files]
+    read, days = is_readable(source, files), list[Ranges | None]()
+    for span in each_file(files, lambda file: file_days(file, source, read=read)):
+        days.append(span)
+        if span is None:  # nothing is known of the whole, whatever the others say
+            break
+    days += [None] * (len(files) - len(days))
+    return [SourcePart(days=span, bytes=file.bytes) for file, span in zip(files, days, strict=True)]
 
 
-def _delta(source: Source, column: str, commit: int | None) -> Iterable[Ranges | None]:
+def _all_days(parts: Sequence[SourcePart] | None) -> Ranges | None:
+    if parts is None or any(part.days is None for part in parts):
+        return None
+    return Ranges.of(day for part in parts for day in part.days or ())
+
+
+def _delta(source: Source, commit: int | None) -> list[SourcePart]:
     table = source_table(source, commit)
-    return () if table is None else delta_days(table, column).values()
+    if table is None:
+        return []
+    actions = table.get_add_actions(flatten=True)
+    sizes = [int(size) for size in actions.column("size_bytes").to_pylist()] if actions.num_rows else []
+    days = _action_days(table, actions, source.time_column) if source.time_column else {}
+    return [
+        SourcePart(days=span, bytes=size)
+        for span, size in zip(days.values() or [None] * len(sizes), sizes, strict=True)
+    ]
 
 
 def delta_days(table: Any, column: str) -> dict[str, Ranges | None]:
     """The files of a Delta table by path, each with the time of its rows by a column; None where nothing says it."""
-    actions = table.get_add_actions(flatten=True)
+    return _action_days(table, table.get_add_actions(flatten=True), column)
+
+
+def _action_days(table: Any, actions: Any, column: str) -> dict[str, Ranges | None]:
     if not actions.num_rows:
         return {}
     names, wanted = {name.lower(): name for name in actions.schema.names}, physical_name(table, column)

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from backfill_assets.app.batches import is_long
 from backfill_assets.app.context import Context
 from backfill_assets.build.apply import apply
 from backfill_assets.build.events import Listener, silence
@@ -56,4 +57,5 @@ def carry_out(
     with follow(context, plan, run) as listen:
         bench = context.bench(plan.sources, patches=plan.patches, frozen=plan.continued.frozen, run=run, listen=listen)
         bench = replace(bench, hold=hold or Hold(), ids=plan.request.ids)
+        context.long = context.long or is_long(context, plan)
         return Carried(project=context.project, plan=plan, run=run, outcomes=apply(bench, plan))

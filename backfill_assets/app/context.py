@@ -25,7 +25,7 @@ from backfill_assets.build.bench import Workbench
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
 from backfill_assets.build.hold import Hold, real_clock
-from backfill_assets.core.errors import SettingsError, StateError
+from backfill_assets.core.errors import BackfillError, SettingsError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
@@ -34,6 +34,7 @@ from backfill_assets.plan.dropped_columns import with_hidden_columns, with_store
 from backfill_assets.plan.facts import Facts, bounded_now, read_facts
 from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.patch import Patch
+from backfill_assets.plan.source_bytes import SourcePart
 from backfill_assets.project.loader import load_project
 from backfill_assets.project.records import Records
 from backfill_assets.project.settings import project_root
@@ -79,6 +80,8 @@ class Context:
     """The account that launched this, where a deployment asserts it; empty: the system's user."""
     clock: Callable[[], datetime] = real_clock
     """The clock on the wall, by which windows are, also where that of the project is fixed."""
+    long: bool = False
+    """Whether what is to be done takes minutes: the session is opened for that."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _engine: Engine | None = field(default=None, repr=False)
 
@@ -162,6 +165,16 @@ class Context:
         """For which time each source, frozen as `pins` say, has rows; not of those whose files do not tell."""
         known = {n: self.days.of(self.project.sources[n], pin) for n, pin in pins.items() if n in self.project.sources}
         return {name: days for name, days in known.items() if days is not None}
+
+    def source_parts(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, list[SourcePart]]:
+        """The files of each source, frozen as `pins` say; not of those whose files nobody can list, or not now: who
+        reads them says why."""
+        found: dict[str, list[SourcePart]] = {}
+        for name in (n for n in pins if n in self.project.sources):
+            with suppress(BackfillError, OSError):
+                if (parts := self.days.parts(self.project.sources[name], pins[name])) is not None:
+                    found[name] = parts
+        return found
 
     def _extents(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, Interval]:
         """From the first row to the last of the sources that bound what reads them."""
@@ -260,7 +273,7 @@ class Context:
             raise SettingsError("no Spark session is opened", why=UNTRUSTED_WHY, fix=fix)
         from backfill_assets.adapters.session import spark_session
 
-        return spark_session(self.project.root, self.project.settings)
+        return spark_session(self.project.root, self.project.settings, long=self.long)
 
     def spark_conf(self) -> dict[str, str]:
         """What the configuration's folder and the project's settings say of its session. Opens none."""

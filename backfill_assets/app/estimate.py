@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from backfill_assets.app.batches import shapes_of
 from backfill_assets.app.context import Context
 from backfill_assets.build.apply import MODELS_AT_ONCE
 from backfill_assets.core.intervals import NOTHING, Ranges
@@ -12,6 +13,7 @@ from backfill_assets.plan.batch_times import USEFUL
 from backfill_assets.plan.estimate import PlanEstimate, estimate
 from backfill_assets.plan.maintenance import Maintenance, maintenance
 from backfill_assets.plan.stages import Plan
+from backfill_assets.state.ledger import by_version
 
 
 def estimate_plan(context: Context, plan: Plan) -> PlanEstimate:
@@ -28,6 +30,7 @@ def estimate_plan(context: Context, plan: Plan) -> PlanEstimate:
         whole=plan.whole,
         smaller=plan.smaller,
         copies=plan.copies,
+        shapes=shapes_of(context, plan, by_version(entries)),
     )
 
 

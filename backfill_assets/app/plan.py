@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from backfill_assets.adapters.resuming import as_restated, how_read, resumed
+from backfill_assets.app.batches import with_measured_batches
 from backfill_assets.app.context import Context
 from backfill_assets.compare.coverage import expected_coverage
 from backfill_assets.compare.expect import expectations
@@ -38,9 +39,12 @@ def plan_request(
         facts, found = as_restated(context.project, context.control, context.pins, facts, request)
     plan = replace(make_plan(context.project, facts, request), continued=found)
     plan = with_smallest(context.project, facts, plan) if resume else plan
-    if not resume or request.restate or not plan.work:
+    if not plan.work:
         return plan
-    return resumed(context.project, context.control, context.pins, plan, claim_of(context, plan))
+    claim = claim_of(context, plan) if resume else Claim()
+    if resume and not request.restate:
+        plan = resumed(context.project, context.control, context.pins, plan, claim)
+    return with_measured_batches(context, facts, plan, claim)
 
 
 def plan_by_now(context: Context, facts: Facts, record: PlanRecord) -> Plan:

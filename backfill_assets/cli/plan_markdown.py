@@ -17,6 +17,7 @@ from backfill_assets.plan.estimate_text import saving
 from backfill_assets.plan.frozen_text import frozen_words
 from backfill_assets.plan.other_ways import other_ways
 from backfill_assets.plan.scope_text import scope_words
+from backfill_assets.plan.sized_batches import sized_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
 from backfill_assets.plan.stages import Build, Plan
 from backfill_assets.promote.obstacle import Obstacle
@@ -58,6 +59,8 @@ def plan_markdown(
         if has_history(plan.changes.get(name)):
             lines += ["", f"`{name}` by **{way}**: {markdown(plan.proof_of(name))}."]
     for sentence in (*scope_words(plan), *copied_words(plan, project.models), *frozen_words(plan, project.models)):
+        lines += ["", markdown(sentence)]
+    for sentence in sized_words(plan):
         lines += ["", markdown(sentence)]
     for found in plan.rewired:
         lines += ["", f"`{found.model}`: {markdown(found.text)}."]

@@ -25,6 +25,7 @@ from backfill_assets.plan.estimate_text import saving
 from backfill_assets.plan.frozen_text import frozen_words
 from backfill_assets.plan.other_ways import other_ways
 from backfill_assets.plan.scope_text import scope_words
+from backfill_assets.plan.sized_batches import sized_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
 from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote
 from backfill_assets.promote.gate import Verdict
@@ -64,6 +65,8 @@ def print_plan(
             console.print(Text(name, style="bold"))
             for line in lines:
                 console.print(Text("  ") + line)
+    for sentence in sized_words(plan):
+        console.print(Text(one_line(sentence), style="dim"))
     print_copied(plan, project)
     if estimate.stages and len(estimate.unknown) == len(estimate.stages):
         console.print(

@@ -208,6 +208,7 @@ class Model:
     """The column that says when a row's values last moved; it takes no part in telling. The system adds it when the
     query does not give it."""
     batch_size: int = 0
+    """Intervals a batch, as the header or the settings say; 0: they do not, and the plan finds out."""
     batch_concurrency: int = 1
     retries: int = 4
     timeout: int | None = None

@@ -76,8 +76,8 @@ class Settings:
     """where tables and records live: a folder, or a URI that Spark and delta-rs can write"""
     clock: datetime | None = None
     """a fixed "now" in UTC, for demos and tests, else the machine's"""
-    batch_size: int = 90
-    """intervals a batch, for models that do not say"""
+    batch_size: int | None = None
+    """intervals a batch, for models that do not say, else about a minute's: see docs/plans.md#batches"""
     retention_days: int = 30
     """how long the janitor keeps what a release replaced, 14 to 30 days: so long one can go back, see
     docs/rollback.md"""

@@ -30,7 +30,7 @@ def model_metadata(model: Model, project: Project) -> dict[str, Any]:
         "start": f"{model.start:%Y-%m-%d %H:%M} {model.time_zone or 'UTC'}",
         "time column": model.time_column,
         "grain": ", ".join(model.grain),
-        "batches": f"{model.batch_size} intervals each, {model.batch_concurrency} at a time",
+        "batches": f"{_size(model)}, {model.batch_concurrency} at a time",
     }
     if model.write == "merge":
         found["write"] = f"merge on {', '.join(model.grain)}"
@@ -45,6 +45,10 @@ def model_metadata(model: Model, project: Project) -> dict[str, Any]:
     if lineage := column_lineage(model, project):
         found["dagster/column_lineage"] = lineage
     return found
+
+
+def _size(model: Model) -> str:
+    return f"{model.batch_size} intervals each" if model.batch_size else "as long as a plan finds"
 
 
 def column_schema(columns: tuple[Column, ...], grain: tuple[str, ...] = ()) -> dg.TableSchema:

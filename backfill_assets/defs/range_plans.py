@@ -34,7 +34,7 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen_text import continued_words
 from backfill_assets.plan.plan import asked_of
 from backfill_assets.plan.renamed_columns import still_copied
-from backfill_assets.plan.stages import Request
+from backfill_assets.plan.stages import Build, Request
 from backfill_assets.plan.stored import stored_plan, stored_request
 from backfill_assets.promote.lifecycle import find_plan, parallel_plan_text
 from backfill_assets.state.plans import PlanRecord, PlanStatus
@@ -78,8 +78,8 @@ def plan_of(place: Context, step: dg.AssetExecutionContext, model: Model, interv
 def as_planned(
     place: Context, step: dg.AssetExecutionContext, bench: Workbench, plan: str, model: Model, interval: Interval
 ) -> Workbench:
-    """The workbench, with what the plan says: sources as it froze them, whichever run goes on with it, and what is
-    copied. What that means is logged."""
+    """The workbench, with what the plan says: sources as it froze them, whichever run goes on with it, its batches, and
+    what is copied. What that means is logged."""
     found = continued_reads(place, plan, model.name, Ranges((interval,)), bench.pins)
     for sentence in continued_words(found, bench.pins, place.project.models):
         Log(step).warning(sentence)
@@ -88,7 +88,9 @@ def as_planned(
     if said and model.name in said.copies:
         whole = Ranges((interval,))
         copies[model.name] = still_copied(place.project, place.facts(), model.name, said.copies[model.name], whole)
-    return replace(bench, frozen=found.frozen, copies=copies)
+    stages = said.stages if said else ()
+    planned = {s.model: s.batches for s in stages if isinstance(s, Build) and s.version == bench.version(s.model)}
+    return replace(bench, frozen=found.frozen, copies=copies, planned=planned)
 
 
 def request_for(project: Project, scope: Scope) -> Request:

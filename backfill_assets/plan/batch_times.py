@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import exp, log, sqrt
@@ -23,6 +23,10 @@ SURE, OTHER_LOGIC, FEW = 0.15, 0.3, 0.5
 """No range is narrower than this part of the likely value: at best; from another version; from fewer than 3 batches."""
 
 
+BYTES = 3.0
+"""How many times shorter or longer a batch may be than what another size took and the bytes that are read say of it."""
+
+
 TICK = 1e-3
 """Seconds: no batch took less, whatever a clock said."""
 
@@ -41,7 +45,7 @@ class _Batch:
 class Line:
     """Seconds of a batch = `fixed` + `each` × its intervals, learnt from batches of `smallest` to `largest`.
 
-    Real times lie between `down` and `up` times what the line says.
+    Real times lie between `down` and `up` times what the line says; `BYTES` times as far where it is by bytes.
     """
 
     fixed: float
@@ -50,6 +54,8 @@ class Line:
     largest: int
     down: float
     up: float
+    by_bytes: bool = False
+    """Whether what is fixed of it comes from the bytes that are read."""
 
     def __call__(self, size: int) -> float:
         return self.fixed + self.each * size
@@ -57,6 +63,9 @@ class Line:
     def spread(self, size: int) -> Spread:
         """Outside of the sizes that were seen, all may be fixed time or all proportional: the range holds both."""
         seen = min(max(size, self.smallest), self.largest)
+        if self.by_bytes and seen != size:
+            likely = self(size)
+            return Spread(low=likely * self.down / BYTES, likely=likely, high=likely * self.up * BYTES)
         ends = self(seen), self(size), self(seen) * size / seen
         return Spread(low=min(ends) * self.down, likely=self(size), high=max(ends) * self.up)
 
@@ -65,7 +74,8 @@ class Line:
 class Basis:
     """What is known of a model: its batches' line, what an interval holds, how long the audits after a build take.
 
-    `size` is that of the batches, where all have one (else 0); `beyond` says where other sizes are from then.
+    `size` is that of the batches, where all have one (else 0); `beyond` says where other sizes are from then. `source`
+    are the batches in few words.
     """
 
     line: Line
@@ -73,13 +83,25 @@ class Basis:
     bytes: float
     audits: Spread
     words: str
+    source: str
     size: int
     beyond: str
 
 
-def basis_of(history: Mapping[tuple[str, str], Sequence[Entry]], model: Model, version: str) -> Basis | None:
+Shapes = Callable[[str], tuple[float, float] | None]
+"""Of a model: seconds of a batch that are fixed, and those of an interval, by the bytes that it reads."""
+
+
+def basis_of(
+    history: Mapping[tuple[str, str], Sequence[Entry]],
+    model: Model,
+    version: str,
+    *,
+    sizes: Collection[int] = (),
+    shapes: Shapes | None = None,
+) -> Basis | None:
     """The version's own batches; else those of the same logic, or of the version that was built last. None: there are
-    none."""
+    none. `shapes` is asked what other `sizes` take where all batches are of one."""
     batches = {v: _batches(entries, model.cadence) for (name, v), entries in history.items() if name == model.name}
     built = {v for v, found in batches.items() if found}
     logic = logic_of(version)
@@ -89,21 +111,28 @@ def basis_of(history: Mapping[tuple[str, str], Sequence[Entry]], model: Model, v
         return None
     found, same = batches[chosen], logic_of(chosen) == logic
     intervals = sum(b.size for b in found)
-    words = f"from {len(found)} batch{'es' * (len(found) != 1)} of "
-    words += f"this version, {amount(intervals, model.cadence)}" if same else f"version {chosen} (other logic)"
-    shape, only, beyond = None, 0, ""
+    many = f"{len(found)} batch{'es' * (len(found) != 1)} of "
+    words = (
+        f"from {many}this version, {amount(intervals, model.cadence)}"
+        if same
+        else f"from {many}version {chosen} (other logic)"
+    )
+    shape, only, beyond, by_bytes = None, 0, "", None
     if _one_size(found):
         shape = next((v for v in reversed(others) if v != chosen and not _one_size(batches[v])), None)
         only = found[0].size
         beyond = (
             f"; other sizes as in version {shape}" if shape else f", in proportion to {amount(only, model.cadence)}"
         )
+        if shape is None and shapes and {*sizes} - {only} and (by_bytes := shapes(model.name)):
+            beyond = "; other sizes by the bytes that they read"
     return Basis(
-        line=_line(found, batches[shape] if shape else (), least=SURE if same else OTHER_LOGIC),
+        line=_line(found, batches[shape] if shape else (), by_bytes, least=SURE if same else OTHER_LOGIC),
         rows=sum(b.rows for b in found) / intervals,
         bytes=sum(b.bytes for b in found) / intervals,
         audits=_audits(history[model.name, chosen]),
         words=words,
+        source=f"what {many}{'this version' if same else f'version {chosen}'} took",
         size=only,
         beyond=beyond,
     )
@@ -123,16 +152,19 @@ def _one_size(batches: Sequence[_Batch]) -> bool:
     return batches[0].size == batches[-1].size
 
 
-def _line(batches: Sequence[_Batch], shape: Sequence[_Batch], *, least: float) -> Line:
-    """The line through the batches. `shape` are another version's, for batches of one size: its line, scaled to fit."""
-    fixed, each = _fit(shape or batches)
-    if shape and (there := fixed + each * batches[0].size):
+def _line(
+    batches: Sequence[_Batch], shape: Sequence[_Batch], by_bytes: tuple[float, float] | None, *, least: float
+) -> Line:
+    """The line through the batches. `shape` are another version's, for batches of one size: its line, scaled to fit;
+    so is the one `by_bytes`."""
+    fixed, each = by_bytes or _fit(shape or batches)
+    if (shape or by_bytes) and (there := fixed + each * batches[0].size):
         scale = fmean(b.seconds for b in batches) / there
         fixed, each = fixed * scale, each * scale
     least = FEW if len(batches) < 3 else OTHER_LOGIC if shape else least
     ratios = [b.seconds / (fixed + each * b.size) for b in batches if fixed + each * b.size] or [1.0]
     tenths = quantiles(ratios, n=10, method="inclusive") if len(ratios) > 1 else ratios
-    learnt = 1 if shape or not (fixed and each) else 2
+    learnt = 1 if shape or by_bytes or not (fixed and each) else 2
     down, up = _of_few(ratios, learnt) if len(ratios) < len(_T) + 1 else (1.0, 1.0)
     sizes = [b.size for b in (*batches, *shape)]
     return Line(
@@ -142,6 +174,7 @@ def _line(batches: Sequence[_Batch], shape: Sequence[_Batch], *, least: float) -
         largest=max(sizes),
         down=min(tenths[0], down, 1 - least),
         up=max(tenths[-1], up, 1 + least),
+        by_bytes=by_bytes is not None,
     )
 
 

@@ -10,7 +10,7 @@ from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.settings import Cost
-from backfill_assets.plan.batch_times import USEFUL, Basis, basis_of
+from backfill_assets.plan.batch_times import USEFUL, Basis, Shapes, basis_of
 from backfill_assets.plan.copied import NO_COPY, Copied
 from backfill_assets.plan.schedule import side_by_side, waves
 from backfill_assets.plan.spread import NO_TIME, Spread
@@ -98,22 +98,25 @@ def estimate(
     whole: Sequence[Build] = (),
     smaller: Sequence[Build] = (),
     copies: Mapping[str, Copied] = MappingProxyType({}),
+    shapes: Shapes | None = None,
 ) -> PlanEstimate:
     """What the stages (`plan.work`) will take, going by the ledger's entries of USEFUL kinds, in any order.
 
     `whole` (`plan.whole`) is what they are measured against, `smaller` (`plan.smaller`) what they are measured with,
-    `copies` (`plan.copies`) is what is not computed of them. `at_once` is how many models run side by side. The plan's
+    `copies` (`plan.copies`) is what is not computed of them, `shapes` says how bytes make batches of other sizes take
+    longer. `at_once` is how many models run side by side. The plan's
     time is not the sum of its stages': models are scheduled as `build.apply` does it, each when what it reads is done.
     """
     entries = [e for e in entries if e.kind in USEFUL]
-    everything = estimate(whole, entries, models, at_once=at_once, price=price) if whole else None
-    less = estimate(smaller, entries, models, at_once=at_once, price=price) if smaller else None
+    everything = estimate(whole, entries, models, at_once=at_once, price=price, shapes=shapes) if whole else None
+    less = estimate(smaller, entries, models, at_once=at_once, price=price, shapes=shapes) if smaller else None
     history = by_version(entries)
     found: list[StageEstimate] = []
     seconds: dict[str, Spread] = {}
     for stage in stages:
         model = models[stage.model]
-        basis = basis_of(history, model, stage.version)
+        sizes = {model.cadence.count(batch) for batch in stage.batches} if isinstance(stage, Build) else ()
+        basis = basis_of(history, model, stage.version, sizes=sizes, shapes=shapes)
         audits = basis.audits if basis else NO_TIME
         match stage:
             case Audit():

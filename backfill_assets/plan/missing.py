@@ -43,11 +43,15 @@ def split_open(model: Model, intervals: Ranges, now: datetime) -> tuple[Ranges, 
     return over, intervals - over
 
 
+USUAL = 90
+"""Intervals a batch where nobody says how many, and no plan found out."""
+
+
 def batches(model: Model, intervals: Ranges, now: datetime) -> tuple[Interval, ...]:
     """The intervals cut into batches of the model's size. An open one has a batch of its own: it is recorded as
     partial."""
     over, open_ = split_open(model, intervals, now)
-    return (*over.batches(model.cadence, model.batch_size), *open_.split(model.cadence))
+    return (*over.batches(model.cadence, model.batch_size or USUAL), *open_.split(model.cadence))
 
 
 def needed(model: Model, upstream: Model, interval: Interval) -> Ranges:

@@ -39,6 +39,16 @@ class Build:
     reason: str
     open: Ranges = NOTHING
     """Which of the intervals is not over yet: it is recorded as partial, through the plan's moment."""
+    sized: str = ""
+    """Why its batches are as long as they are; "" where the model or the settings say how long."""
+
+    def to_plain(self) -> dict[str, Any]:
+        """The stage as plain values."""
+        return {name: said for name, said in to_fields(self).items() if said or name != "sized"}
+
+    @classmethod
+    def of_plain(cls, raw: Mapping[str, Any]) -> Build:
+        return of_fields(cls, raw)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,12 +318,16 @@ class Plan:
 
 def _decided(stage: Stage, patches: Mapping[str, Patch]) -> Any:
     """What of a stage is part of what is to be done: also who is asked about which models, but not as what; of keys
-    which they are, but not what their file was called."""
+    which they are, but not what their file was called; batches as somebody wants them, but not those that were found
+    by measurement: another machine has others."""
     if isinstance(stage, Approve):
         return to_plain(stage) | {"owners": [{"owner": one.owner, "models": list(one.models)} for one in stage.owners]}
-    if isinstance(stage, Build) and (patch := patches.get(stage.model)) and patch.scope and patch.scope.ids:
-        return to_plain(stage) | {"reason": stage.reason.replace(patch.scope.where, patch.scope.ids)}
-    return to_plain(stage)
+    if not isinstance(stage, Build):
+        return to_plain(stage)
+    found = {n: one for n, one in stage.to_plain().items() if not stage.sized or n not in ("batches", "sized")}
+    if (patch := patches.get(stage.model)) and patch.scope and patch.scope.ids:
+        return found | {"reason": stage.reason.replace(patch.scope.where, patch.scope.ids)}
+    return found
 
 
 def change_json(change: Change, because: tuple[str, ...]) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def build_model(
         time_zone=header.time_zone, start=header.start, end=header.end, time_column=header.time_column,
         grain=header.grain, lookback=header.lookback, settle=header.settle or 0, ready=header.ready, write=header.write,
         dedupe=header.dedupe.order_by if header.dedupe else (),
-        updated_at=header.updated_at, batch_size=header.batch_size or settings.batch_size,
+        updated_at=header.updated_at, batch_size=header.batch_size or settings.batch_size or 0,
         batch_concurrency=header.batch_concurrency, retries=header.retries,
         timeout=round(header.timeout) if header.timeout else None, pool=header.pool, spark=header.spark,
         tags=header.tags, columns=declared, audits=audits, upstreams=upstreams, terms=_terms(header.contract),

@@ -207,7 +207,7 @@ class _Settings(Strict):
     environment: Annotated[str, BeforeValidator(_environment)] = Settings().environment
     warehouse: Annotated[str, BeforeValidator(_location)] = Settings().warehouse
     clock: Instant | None = None
-    batch_size: int = Field(default=Settings().batch_size, ge=1, le=1_000_000, strict=True)
+    batch_size: int | None = Field(default=Settings().batch_size, ge=1, le=1_000_000, strict=True)
     retention_days: int = Field(default=Settings().retention_days, ge=14, le=30, strict=True)
     cutover_grace: float = Field(default=Settings().cutover_grace, ge=0, le=3600, strict=True, allow_inf_nan=False)
     watch_hours: float = Field(default=Settings().watch_hours, gt=0, le=8784, strict=True, allow_inf_nan=False)

