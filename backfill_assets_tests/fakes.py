@@ -653,6 +653,11 @@ class FakeViews:
     def __init__(self, catalog: Catalog, life: Life | None = None, hook: Callable[[str], object] = nothing) -> None:
         self.catalog, self.life, self.hook = catalog, life or Life(), hook
         self.grace = timedelta()
+        self.prepared: list[str] = []
+        """The versions whose tables have names."""
+
+    def prepare(self, pointers: Sequence[Pointer]) -> None:
+        self.prepared += [s.version for p in pointers for s in p.segments]
 
     def expand(self, environment: str, old: Pointer, new: Pointer, cutover: datetime) -> None:
         self.hook(f"expand {new.model}")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from backfill_assets.adapters.named_tables import NamedTables
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.promote.views import expanded_view, plain_view, view_name
+from backfill_assets.core.settings import TableNames
+from backfill_assets.promote.views import ENVIRONMENTS_TABLE, expanded_view, plain_view, view_name
 from backfill_assets.state.environment import Environment, schema_name
 from backfill_assets.state.table_contents import with_counts
 
@@ -52,13 +54,24 @@ class SparkViews:
         warehouse: str,
         grace: timedelta = timedelta(seconds=5),
         provisional: Callable[[Environment], Mapping[str, Ranges]] = lambda _: {},
+        named: NamedTables | None = None,
     ) -> None:
-        """`provisional` says what an environment shows provisionally, of each model that has a window."""
+        """`provisional` says what an environment shows provisionally, of each model that has a window. Views call the
+        tables as they are `named`; None: by their paths."""
         self._spark, self._warehouse, self._provisional = spark, warehouse, provisional
-        self.grace = grace
+        self.grace, self.named = grace, named
+
+    @property
+    def _names(self) -> TableNames | None:
+        return self.named.names if self.named else None
+
+    def prepare(self, pointers: Sequence[Pointer]) -> None:
+        if self.named is not None:
+            self.named.register([ENVIRONMENTS_TABLE, *((p.model, s.version) for p in pointers for s in p.segments)])
 
     def expand(self, environment: str, old: Pointer, new: Pointer, cutover: datetime) -> None:
-        query = expanded_view(old, new, environment, self._warehouse, cutover=cutover)
+        self.prepare([old, new])
+        query = expanded_view(old, new, environment, self._warehouse, self._names, cutover=cutover)
         self._put(schema_name(environment), old.model, query)
 
     def settle(self, environment: Environment, models: Collection[str]) -> None:
@@ -68,7 +81,8 @@ class SparkViews:
             if pointer is None:
                 self._spark.sql(f"DROP VIEW IF EXISTS {view_name(schema, model)}")
                 continue
-            self._put(schema, model, plain_view(pointer, self._warehouse))
+            self.prepare([pointer])
+            self._put(schema, model, plain_view(pointer, self._warehouse, self._names))
             if (part := provisional.get(model)) is not None:
                 said = f"SET TBLPROPERTIES ('{PROVISIONAL}' = '{part}')"
             else:  # it had a window once
@@ -85,7 +99,12 @@ class SparkViews:
                 continue
             rows = self._spark.sql(f"DESCRIBE TABLE EXTENDED {view_name(schema, model)}").collect()
             text = next((r["data_type"] for r in rows if r["col_name"] == "View Text"), "")
-            if text.split() != plain_view(pointer, self._warehouse).split():
+            said = text.split()
+            if said == plain_view(pointer, self._warehouse, self._names).split():
+                continue
+            if said == plain_view(pointer, self._warehouse).split():  # `tables:` came later
+                found[model] = "the view calls its tables by their paths"
+            else:
                 found[model] = f"the view does not show release {environment.releases[model]}"
         return found
 

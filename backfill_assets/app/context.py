@@ -296,7 +296,10 @@ class Context:
         """The shared catalog's views when the Spark configuration has one. Opens a session only then."""
         if self.spark_conf().get("spark.sql.catalogImplementation") != "hive":
             return None
+        from backfill_assets.adapters.named_tables import NamedTables
         from backfill_assets.adapters.spark_views import SparkViews
 
-        grace = timedelta(seconds=self.project.settings.cutover_grace)
-        return SparkViews(self.spark, self.warehouse, grace, self.provisional)
+        settings = self.project.settings
+        grace = timedelta(seconds=settings.cutover_grace)
+        named = NamedTables(self.spark, self.warehouse, settings.tables) if settings.tables else None
+        return SparkViews(self.spark, self.warehouse, grace, self.provisional, named)

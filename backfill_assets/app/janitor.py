@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 
 from backfill_assets.adapters.caches import CacheFile, old_cache_files, remove_cache_files
+from backfill_assets.adapters.named_tables import NamedTableStorage
 from backfill_assets.adapters.packets import packet_folders, remove_packet
 from backfill_assets.app.context import Context
 from backfill_assets.app.release import release_by_case
@@ -17,8 +18,9 @@ from backfill_assets.project.settings import cache_folder
 from backfill_assets.promote.clock import check_clock
 from backfill_assets.promote.compaction import Corrections, compact, compaction_case, find_many_corrections
 from backfill_assets.promote.janitor import Cleanup, Unreachable, find_unreachable, sweep
+from backfill_assets.promote.promote import recover, write_again
 from backfill_assets.promote.release import Attempt
-from backfill_assets.state.environment import Environment
+from backfill_assets.state.environment import Environment, schema_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,8 @@ class Cleared:
     found: Housework
     swept: Cleanup | None = None
     """What was removed; None: nothing was to be changed."""
+    rewritten: tuple[str, ...] = ()
+    """Views of a shared catalog that did not say what they are to say, where its tables have names, and do now."""
     joined: Mapping[str, str] = field(default_factory=dict[str, str])
     """Model → why its corrections could not be joined; "" where they are."""
 
@@ -79,13 +83,28 @@ def remove_garbage(context: Context, *, today: date | None = None) -> Cleared:
     now = _real_now(context)
     check_clock(context.control, now=now, retention=context.retention, today=today)
     found = find_garbage(context)
-    swept = sweep(context.control, context.storage, now=now, retention=context.retention, by=context.user)
+    storage = context.storage
+    if context.project.settings.tables is not None:
+        storage = NamedTableStorage(storage, lambda: views.named if (views := context.shared_views()) else None)
+    swept = sweep(context.control, storage, now=now, retention=context.retention, by=context.user)
     remove_cache_files(found.caches)
     for packet in found.packets:
         remove_packet(context.warehouse, packet)
     context.control.compact()
     joined = {crowd.pointer.model: _join(context, crowd) for crowd in found.crowds}
-    return Cleared(found=found, swept=swept, joined=joined)
+    return Cleared(found=found, swept=swept, joined=joined, rewritten=tuple(_write_views_again(context)))
+
+
+def _write_views_again(context: Context) -> Iterator[str]:
+    """Where tables have names: have every view call them so, that was made before, or that somebody changed."""
+    views = context.shared_views() if context.project.settings.tables is not None else None
+    if views is None:
+        return
+    for name in context.control.environments.names():
+        seen = recover(context.control.environments, name, views)
+        if drifted := sorted(views.drifted(seen)):
+            write_again(context.control.environments, seen, drifted, views)
+            yield from (f"{schema_name(name)}.{model}" for model in drifted)
 
 
 def _orphans(context: Context, now: datetime) -> tuple[PacketFolder, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich.text import Text
 
@@ -20,7 +20,7 @@ def print_janitor(done: Cleared, days: int) -> None:
     found = done.found
     print_housework(found, days)
     if done.swept:
-        print_cleared(found, done.swept, done.joined)
+        print_cleared(found, done.swept, done.joined, done.rewritten)
     elif found.rounds.goes or found.caches or found.packets or found.rounds.unfinished or found.crowds:
         out().print(styled("Nothing was changed. To do it: [bold]backfill janitor --apply[/]"))
 
@@ -69,7 +69,7 @@ def print_housework(found: Housework, days: int) -> None:
         console.print(styled("[yellow]No record knows {}/{}:[/] it is left alone", stored.model, stored.version))
 
 
-def print_cleared(found: Housework, swept: Cleanup, joined: Mapping[str, str]) -> None:
+def print_cleared(found: Housework, swept: Cleanup, joined: Mapping[str, str], rewritten: Sequence[str]) -> None:
     """What was really deleted and joined."""
     freed = sum(r.bytes for r in swept.removed) + sum(c.bytes for c in (*found.caches, *found.packets))
     files = len(found.caches) + sum(len(p.files) for p in found.packets)
@@ -77,6 +77,8 @@ def print_cleared(found: Housework, swept: Cleanup, joined: Mapping[str, str]) -
     for model, problem in joined.items():
         said = f"{model}: its tables of corrections are one now; no row is another one"
         out().print(Text(problem, style="yellow") if problem else said)
+    if rewritten:
+        out().print(f"Written again: {', '.join(rewritten)}")
     for removal in swept.unmarked:
         out().print(f"{removal.model} {removal.version} stays: somebody came to need it")
 
@@ -102,6 +104,7 @@ def janitor_json(done: Cleared) -> dict[str, object]:
         "packets": [{"name": p.name, "bytes": p.bytes, "written": p.written.isoformat()} for p in found.packets],
         "caches": [{"path": str(c.path), "bytes": c.bytes} for c in found.caches],
         "removed": swept and [{"model": r.model, "version": r.version, "bytes": r.bytes} for r in swept.removed],
+        "rewritten": swept and list(done.rewritten),
         "pardoned": swept and [{"model": r.model, "version": r.version} for r in swept.unmarked],
     }
 

@@ -36,6 +36,14 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableNames:
+    """Where tables of versions have names in a shared catalog: its own name in Spark, and a schema for them alone."""
+
+    schema: str
+    catalog: str = "spark_catalog"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRules:
     """Whose approval a change of published history needs, and what counts as one."""
 
@@ -83,6 +91,9 @@ class Settings:
     docs/rollback.md"""
     cutover_grace: float = 5
     """with a shared metastore: seconds between the views being ready and their moving, all together"""
+    tables: TableNames | None = None
+    """with a shared metastore: where tables have names, which views then say instead of paths, as in
+    `{schema: backfill_tables}`: see docs/catalogs.md"""
     watch_hours: float = 24
     """how long the watch after a change of published history goes on: see docs/watch.md"""
     consumers_stale_days: int = 90

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -9,7 +10,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from backfill_assets.core.errors import Problem
-from backfill_assets.core.settings import ApprovalRules, Cost, DagsterNames, Settings
+from backfill_assets.core.settings import ApprovalRules, Cost, DagsterNames, Settings, TableNames
 from backfill_assets.core.windows import EVERY_DAY, Window, Windows, minute, weekdays
 from backfill_assets.files.documents import read_yaml
 from backfill_assets.files.texts import read_text
@@ -38,7 +39,7 @@ def parse_settings(file: Path, problems: list[Problem]) -> Settings:
     if read is None:
         return Settings()
     found: dict[str, Any] = read.model_dump()
-    cost, rules = found.pop("cost"), found.pop("approvals")
+    cost, rules, tables = found.pop("cost"), found.pop("approvals"), found.pop("tables")
     dagster = DagsterNames(**found.pop("dagster"))
     people = {person: said["accounts"] for person, said in found.pop("people").items()}
     windows = tuple(Window(**said) for said in found.pop("windows") or ())
@@ -46,6 +47,7 @@ def parse_settings(file: Path, problems: list[Problem]) -> Settings:
         **found,
         cost=Cost(**cost) if cost else None,
         approvals=ApprovalRules(**rules),
+        tables=TableNames(schema=tables["home"], catalog=tables["catalog"]) if tables else None,
         windows=Windows(windows) if windows else None,
         people=people,
         dagster=dagster,
@@ -202,6 +204,21 @@ class _Dagster(Strict):
     existing_assets: Annotated[tuple[str, ...], BeforeValidator(_sources)] = ()
 
 
+def _catalog(value: object) -> str:
+    found = text(value)
+    if not _CATALOG.fullmatch(found):
+        raise ValueError("not a name of letters, digits and _, no digit first")
+    return found
+
+
+_CATALOG = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+class _Tables(Strict):
+    home: Annotated[str, BeforeValidator(_environment)] = Field(alias="schema")
+    catalog: Annotated[str, BeforeValidator(_catalog)] = TableNames(schema="").catalog
+
+
 class _Settings(Strict):
     name: Annotated[str, BeforeValidator(_name)] = Settings().name
     environment: Annotated[str, BeforeValidator(_environment)] = Settings().environment
@@ -210,6 +227,7 @@ class _Settings(Strict):
     batch_size: int | None = Field(default=Settings().batch_size, ge=1, le=1_000_000, strict=True)
     retention_days: int = Field(default=Settings().retention_days, ge=14, le=30, strict=True)
     cutover_grace: float = Field(default=Settings().cutover_grace, ge=0, le=3600, strict=True, allow_inf_nan=False)
+    tables: _Tables | None = None
     watch_hours: float = Field(default=Settings().watch_hours, gt=0, le=8784, strict=True, allow_inf_nan=False)
     untrusted: bool = Field(default=Settings().untrusted, strict=True)
     consumers_stale_days: int = Field(default=Settings().consumers_stale_days, ge=1, le=36_600, strict=True)
@@ -219,6 +237,13 @@ class _Settings(Strict):
     windows: Annotated[tuple[_Window, ...] | None, BeforeValidator(_listed)] = None
     people: Annotated[dict[str, _Person], BeforeValidator(_people)] = Field(default_factory=dict[str, _Person])
     dagster: _Dagster = Field(default_factory=_Dagster)
+
+    @field_validator("tables")
+    @classmethod
+    def _a_schema_of_their_own(cls, value: _Tables | None, info: ValidationInfo) -> _Tables | None:
+        if value is not None and value.home.casefold() == str(info.data.get("environment", "")).casefold():
+            raise ValueError(f"{value.home} is the environment: its schema has the views")
+        return value
 
     @field_validator("people")
     @classmethod
@@ -239,6 +264,8 @@ def _fix(name: str) -> str:
         )
     if name == "approvals":
         return "write `approvals: {self: true}`, or see docs/approvals.md"
+    if name == "tables":
+        return "write `tables: {schema: backfill_tables}`: a schema of its own, and no environment's"
     if name == "windows":
         return (
             'write `windows:` and under it `- {days: [Mon-Fri], from: "22:00", to: "06:00", time_zone: Europe/Berlin}`'

@@ -28,6 +28,10 @@ class ViewCatalog(Protocol):
         """Longer than any query takes from reading its first view's text to its last one's."""
         ...
 
+    def prepare(self, pointers: Sequence[Pointer]) -> None:
+        """Make what views of these will call, where tables have names: before readers wait. Again is harmless."""
+        ...
+
     def expand(self, environment: str, old: Pointer, new: Pointer, cutover: datetime) -> None:
         """Make the view show `old` to queries before the cutover, then what the environment says. The view exists."""
         ...
@@ -68,6 +72,7 @@ def promote(
     if views is None:
         return flip(seen, check)
     check()
+    views.prepare([*seen.pointers.values(), *pointers])
     promotion = _promotion(release, [*(p.model for p in pointers), *remove])
     with _at_work(promotion):
         try:
@@ -87,6 +92,25 @@ def promote(
         if closed is None:  # somebody took over while we settled: what we settled may be old by now
             return _clean_up(environments, promotion, seen.name, views)
         return closed
+
+
+def write_again(
+    environments: Environments, seen: Environment, models: Collection[str], views: ViewCatalog
+) -> Environment:
+    """Write the views of these models as they are to be: a promotion that moves nothing, so that none is beside it.
+
+    Raises LostRaceError when the environment moved since it was `seen`. Killed at any point, the next promotion (or
+    `recover`) goes on.
+    """
+    promotion = _promotion(new_release(), sorted(models))
+    views.prepare([seen.pointers[m] for m in models if m in seen.pointers])
+    with _at_work(promotion):
+        try:
+            opened = environments.open(seen, promotion)
+        except ConflictError as error:
+            raise LostRaceError(f"{seen.name} moved", why=error.what, fix="run this again") from None
+        views.settle(opened, models)
+        return _close(environments, opened) or environments.read(seen.name)
 
 
 def new_release() -> str:

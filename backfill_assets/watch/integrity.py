@@ -78,7 +78,8 @@ def integrity(look: WatchFacts) -> tuple[Notice, ...]:
             kind=NoticeKind.VIEW,
             model=name,
             what=what,
-            remedy="its next release writes the view again; until then query another way",
+            remedy="its next release writes the view again, or backfill janitor --apply where `tables:` is set; "
+            "until then query another way",
         )
         for name, what in sorted(look.views.items())
     ]

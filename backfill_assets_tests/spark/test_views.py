@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.adapters.named_tables import NamedTables, NamedTableStorage
 from backfill_assets.adapters.spark_views import PROVISIONAL, SparkViews
 from backfill_assets.app.context import Context
 from backfill_assets.app.gate import judge_plan
 from backfill_assets.app.promote import promote_plan
-from backfill_assets.core.errors import PromotionError
+from backfill_assets.core.errors import PromotionError, StateError
 from backfill_assets.core.intervals import Ranges, utc
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.settings import TableNames
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.state.environment import Environment
 from backfill_assets_tests.projects import build_all, days, small_project
@@ -202,6 +204,44 @@ def files_opened(spark: SparkSession, query: str) -> dict[str, int]:
             path = scan.relation().location().rootPaths().apply(0).toString()
             opened[path] = opened.get(path, 0) + scan.metrics().apply("numFiles").value()
     return opened
+
+
+def test_tables_get_names_and_lose_them(spark: SparkSession, shop: Shop) -> None:
+    """A view calls them so, with the rows of before; a name is no commit, has one table, and leaves the files when it
+    goes, also when these went first."""
+    place, log = shop.place, shop.place.log
+    named = NamedTables(spark, place.warehouse, TableNames(schema=f"{shop.first.name}_tables"))
+    only_daily, version = replace(shop.first, pointers={"daily": shop.old}), shop.old.version
+    rows, head = spark.table(shop.view).collect(), log.head("daily", version)
+    views = SparkViews(spark, place.warehouse, named=named)
+    assert views.drifted(only_daily) == {"daily": "the view calls its tables by their paths"}
+    for _ in range(2):
+        views.settle(only_daily, ["daily"])
+    assert views.drifted(only_daily) == {} and sorted(spark.table(shop.view).collect()) == sorted(rows)
+    assert log.head("daily", version) == head
+    views.expand(shop.first.name, shop.old, shop.new, PAST)
+    assert sorted(spark.table(shop.view).collect()) == sorted(rows)
+    shop.views.settle(only_daily, ["daily"])
+
+    other = NamedTables(spark, f"{place.warehouse}2", named.names)
+    for use in (lambda: other.register([("daily", version)]), lambda: other.unregister("daily", version)):
+        with pytest.raises(StateError, match="is another table"):
+            use()
+    name = f"{named.names.schema}.daily__{version}"
+    assert spark.catalog.tableExists(name)
+    storage = NamedTableStorage(place.storage, lambda: named)
+    for _ in range(2):
+        named.unregister("daily", version)
+    assert not spark.catalog.tableExists(name) and log.head("daily", version) == head
+    named.register([("daily", version)])
+    place.storage.remove("daily", version)
+    storage.remove("daily", version)
+    assert not spark.catalog.tableExists(name)
+    spark.sql(f"CREATE TABLE {name} (x INT) USING DELTA")
+    with pytest.raises(StateError, match="is another table"):  # a DROP would delete its files
+        NamedTables(spark, place.warehouse, named.names).unregister("daily", version)
+    assert spark.catalog.tableExists(name)
+    spark.sql(f"DROP DATABASE {named.names.schema} CASCADE")
 
 
 def test_a_view_that_drifted_is_told(spark: SparkSession, shop: Shop) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import backfill_assets
-from backfill_assets_tests.postgres import postgres_server
+from backfill_assets_tests.postgres import postgres_server, programs_of_postgres
 from backfill_assets_tests.projects import (
     CHECKOUT,
     backfill,
@@ -44,8 +45,9 @@ GRACE = 5.0
 
 PROMOTER = """
     # One release, and when the reader reads, the other one, and a rollback; then as many more as are wanted.
-    import sys, time
+    import json, sys, time
     from pathlib import Path
+    from backfill_assets.adapters.table_log import DeltaTableLog
     from backfill_assets.app.context import Context
     from backfill_assets.app.promote import promote_plan
     from backfill_assets.app.rollback import roll_back
@@ -63,6 +65,9 @@ PROMOTER = """
         promoted.touch()
         while not go.exists():
             time.sleep(0.05)
+    # From here on views call tables by their names: the view that is there does not, the one that comes does.
+    settings = second / "backfill.yml"
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"tables": {"schema": "backfill_tables"}}))
     back = roll_back(Context.open(second), None, follow=lambda *_: sys.exit("nothing is to be built")).ended
     assert back.moved is not None and {m.model for m in back.moved.pointers.values()} == {"daily", "running"}, back
 
@@ -71,6 +76,21 @@ PROMOTER = """
     shown = place.control.environments.read("prod")
     for number in range(3, int(sys.argv[6])):
         shown = promote(place.control.environments, shown, pointers[number % 2], place.shared_views())
+
+    views, spark, log = place.shared_views(), place.spark, DeltaTableLog(place.warehouse)
+    assert views.drifted(shown) == {}
+    text = spark.sql("SHOW CREATE TABLE prod.running").first()[0]
+    assert "`backfill_tables`.`running__" in text and place.warehouse not in text, text
+    of = {(p.model, s.version) for p in shown.pointers.values() for s in p.segments}
+    one, version = min(of)
+    name, head = f"backfill_tables.{one}__{version}", log.head(one, version)
+    rows = spark.sql(f"SELECT count(*) FROM {name}").first()[0]
+    for _ in range(2):
+        views.named.unregister(one, version)
+        assert not spark.catalog.tableExists(name)
+    views.prepare(list(shown.pointers.values()))
+    assert spark.sql(f"SELECT count(*) FROM {name}").first()[0] == rows > 0
+    assert log.head(one, version) == head, "a name is no commit"
 """
 
 READER = """
@@ -152,7 +172,8 @@ def test_views_in_a_shared_metastore(spark: SparkSession, tmp_path: Path, postgr
     """Promotions and a rollback persist the views; other processes read them, and see one release a query meanwhile.
 
     `backfill sql` uses them as well, and makes none of its own. The promise is of queries whose instant, which Spark
-    takes once, comes within the grace.
+    takes once, comes within the grace. Before the rollback tables get names: the rollback, and
+    whatever moves after it, calls them so.
     """
     releases = build_releases(tmp_path, "prod", grace=GRACE)
     environment = clean_environment(SPARK_CONF_DIR=str(CONFIGURATION), BACKFILL_METASTORE_URL=postgres)
@@ -171,6 +192,7 @@ def test_views_in_a_shared_metastore(spark: SparkSession, tmp_path: Path, postgr
     try:
         eventually(promoted.exists, while_=lambda: promoter.poll() is None)
         reader = start(*script(READER, query, seen, stop), cwd=tmp_path, env=environment)
+        promoted_ids = ids_of_views(postgres)
         reads = lambda: reader.poll() is None  # noqa: E731
         eventually(lambda: len(queries()) >= 3, while_=reads)
         before = len(queries())
@@ -195,6 +217,7 @@ def test_views_in_a_shared_metastore(spark: SparkSession, tmp_path: Path, postgr
     assert inside[-1].startswith("1 " if FLIPS % 2 else "2 ")
 
     # the other release's project: were the views made on the spot, nothing would differ; so look at who owns them
+    assert ids_of_views(postgres) == promoted_ids, "views are altered, never replaced: grants stay with them"
     views = backfill("sql", "--json", "SHOW VIEWS IN prod", project=second, env=environment)
     assert views.code == 0, views.err
     assert {row["viewName"]: row["isTemporary"] for row in views.json} == {"daily": False, "running": False}
@@ -222,3 +245,18 @@ def test_hive_tables_are_adopted(tmp_path: Path, postgres: str) -> None:
     assert drafts["written"] == ["drafts/models/by_day.sql", "drafts/models/flat.sql", "drafts/sources.yml"]
     assert drafts["by_day"] == drafts["flat"] == ["ds", "2024-01-01", ["kind"], "hive"]
     assert [name for name, _ in drafts["left"]] == ["spark_catalog.legacy.lost"], "a view of a table that is gone"
+
+
+def ids_of_views(url: str) -> str:
+    """What the metastore's grants (`TBL_PRIVS`) refer to: the id of each view."""
+    query = """SELECT "TBL_NAME", "TBL_ID" FROM "TBLS" WHERE "TBL_TYPE" = 'VIRTUAL_VIEW' ORDER BY 1"""
+    at = ["-d", url.removeprefix("jdbc:").replace("//", "//metastore@")]
+    said = subprocess.run(
+        [programs_of_postgres() / "psql", *at, "-At", "-c", query],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert len(said.stdout.split()) >= 2, said.stdout
+    return said.stdout

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -17,7 +17,7 @@ import pytest
 from backfill_assets.core.errors import LostRaceError, PromotionError
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.promote import promote as module
-from backfill_assets.promote.promote import ABANDONED_AFTER, alive, promote, recover
+from backfill_assets.promote.promote import ABANDONED_AFTER, alive, promote, recover, write_again
 from backfill_assets.state.environment import Environment, Environments, Promotion
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import Catalog, Crash, FakeViews, Life, MortalStore, a_pointer, days
@@ -353,4 +353,50 @@ def test_two_promotions_in_one_process() -> None:
 
     promote(place.environments, place.read(), [A2, B2, C1], FakeViews(place.catalog, hook=others))
     assert refused == ["expand a", "expand b", "settle a", "settle b", "settle c"]
+    place.assert_settled()
+
+
+def test_names_are_made_before_readers_wait() -> None:
+    """Of what is shown and of what is to be shown, before the promotion is opened and any view is touched."""
+    place, opened = Place(), list[bool]()
+
+    class Names(FakeViews):
+        def prepare(self, pointers: Sequence[Pointer]) -> None:
+            super().prepare(pointers)
+            opened.append(place.read().promotion is not None)
+
+    views = Names(place.catalog)
+    promote(place.environments, place.read(), [A2, B2], views)
+    assert opened == [False] and set(views.prepared) == {"a-1", "b-1", "a-2", "b-2"}
+
+
+def test_views_are_written_again() -> None:
+    """Those that somebody changed, with no pointer moved; nobody promotes meanwhile, whoever looked earlier is told."""
+    place = Place()
+    seen = place.read()
+    place.catalog.views["a"] = A3
+    assert dict(write_again(place.environments, seen, ["a"], place.views()).pointers) == OLD
+    place.assert_settled()
+    promote(place.environments, place.read(), [A2, B2], place.views())
+    with pytest.raises(LostRaceError):
+        write_again(place.environments, seen, ["a"], place.views())
+    assert place.catalog.views["a"] == A2
+
+    opened: list[Promotion | None] = []
+    views = FakeViews(place.catalog, hook=lambda _: opened.append(place.read().promotion))
+    write_again(place.environments, place.read(), ["a"], views)
+    assert [p and p.models for p in opened] == [("a",)]
+
+
+@pytest.mark.parametrize("crash", range(1, 8))
+def test_a_crash_while_views_are_written_again(crash: int) -> None:
+    """Is recovered by the next one, as that of a promotion is."""
+    place, life = Place(), Life(crash)
+    place.catalog.views["a"] = A3
+    mine = Environments(MortalStore(place.store, life))
+    try:
+        write_again(mine, mine.read("prod"), ["a"], place.views(life))
+    except Crash:
+        if place.recover().promotion is None and place.catalog.views["a"] == A3:  # it had not begun
+            write_again(place.environments, place.read(), ["a"], place.views())
     place.assert_settled()

@@ -15,6 +15,7 @@ from backfill_assets.core.errors import PromotionError
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
+from backfill_assets.core.settings import TableNames
 from backfill_assets.promote.views import expanded_view, plain_view, view_name
 from backfill_assets.sql.types import safe_cast
 from backfill_assets_tests.fakes import a_pointer, days
@@ -60,6 +61,22 @@ def test_a_plain_view_is_the_union_of_its_segments() -> None:
         "delta.`s3://bucket/w/orders/v2` VERSION AS OF 8 WHERE `ds` >= DATE '2024-01-04' AND `ds` < DATE '2024-01-06'",
     ):
         assert place in text
+
+
+def test_views_that_call_tables_by_names() -> None:
+    """No path is left, neither of the rows nor of the environment's table that an expanded view asks."""
+    names = TableNames(schema="backfill_tables")
+    assert plain_view(ONE, "/w", names) == (
+        "SELECT `ds`, `id` FROM `spark_catalog`.`backfill_tables`.`orders__v1` VERSION AS OF 3 "
+        "WHERE `ds` >= DATE '2024-01-01' AND `ds` < DATE '2024-01-06'"
+    )
+    new = replace(TWO, segments=TWO.segments[2:])
+    named = expanded_view(TWO, new, "prod", "/w", names, cutover=utc("2024-02-01"))
+    assert "/w" not in named and "delta.`" not in named and len(branches(named)) == 4
+    assert "FROM `spark_catalog`.`backfill_tables`.`_control__environments` WHERE" in named
+    assert "`orders__v1_r9` VERSION AS OF 5" in named
+    by_path = expanded_view(TWO, new, "prod", "/w", cutover=utc("2024-02-01"))
+    assert len(named.splitlines()) == len(by_path.splitlines())
 
 
 def test_hourly_models_are_cut_by_instants() -> None:
