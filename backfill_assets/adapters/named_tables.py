@@ -16,6 +16,7 @@ from backfill_assets.core.settings import TableNames
 from backfill_assets.project.object_store import plain_uri
 from backfill_assets.promote.views import table_text
 from backfill_assets.sql.text import literal, quoted
+from backfill_assets.state.table_names import table_name
 from backfill_assets.state.tables import Readable, StoredTable, TableStorage
 from backfill_assets.state.versions import VersionKey, table_path
 
@@ -40,12 +41,12 @@ class NamedTables:
         for table in dict.fromkeys(tables):
             if table in self._known:
                 continue
-            name, path = table_text(*table, self._warehouse, self.names), table_path(self._warehouse, *table)
-            said = self._described(name)
+            name, path = self._name(table), table_path(self._warehouse, *table)
+            said = self._described(table)
             if not said:
                 self._do(name, f"CREATE SCHEMA IF NOT EXISTS {self._schema}")
                 self._do(name, f"CREATE TABLE IF NOT EXISTS {name} USING DELTA LOCATION {literal(path)}")
-                said = self._described(name)
+                said = self._described(table)
             _check(name, said, path)
             self._known.add(table)
 
@@ -55,19 +56,23 @@ class NamedTables:
         Raises StateError for a name that is of another table, or of one whose files the catalog would delete.
         """
         self._known.discard((model, version))
-        name = table_text(model, version, self._warehouse, self.names)
-        said = self._described(name)
+        name = self._name((model, version))
+        said = self._described((model, version))
         if said:
             _check(name, said, table_path(self._warehouse, model, version))
             self._do(name, f"DROP TABLE IF EXISTS {name}")
 
-    def _described(self, name: str) -> dict[str, str]:
-        """What the catalog says of a name; nothing when there is none."""
-        if not self._spark.catalog.tableExists(name):
+    def _name(self, table: VersionKey) -> str:
+        return table_text(*table, self._warehouse, self.names)
+
+    def _described(self, table: VersionKey) -> dict[str, str]:
+        """What the catalog says of a table's name; nothing when there is none."""
+        if not self._spark.catalog.tableExists(self._name(table)):
             return {}
-        rows = self._spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
-        after = [r["col_name"] for r in rows].index("# Detailed Table Information")
-        return {r["col_name"]: r["data_type"] for r in rows[after:]}
+        # DESCRIBE would read the table's log, which may be half gone: a janitor was killed over it.
+        [row] = self._spark.sql(f"SHOW TABLE EXTENDED IN {self._schema} LIKE {literal(table_name(*table))}").collect()
+        pairs = (line.partition(": ") for line in str(row["information"]).splitlines())
+        return {key.strip(): value.strip() for key, _, value in pairs}
 
     def _do(self, name: str, statement: str) -> None:
         from pyspark.errors import PySparkException
