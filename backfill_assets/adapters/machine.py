@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from backfill_assets.adapters.jar_hashes import check_jars
+from backfill_assets.adapters.jar_hashes import PUBLISHED, check_jars
 from backfill_assets.core.errors import SettingsError
 from backfill_assets.core.settings import Settings
 from backfill_assets.plan.batch_size import Machine
@@ -208,16 +208,18 @@ def _cached(packages: str, folder: Path) -> list[Path]:
         f"{group}_{artifact}-{version}.jar"
         for group, artifact, version in (p.split(":")[:3] for p in packages.split(","))
     ]
-    if not all(name in jars for name in names):
-        return []
     prefixes = {name.split("_")[0] for name in names} | {"io.unitycatalog"}
     versions = {p.split(":")[2] for p in packages.split(",")}
-    return [
-        path
-        for name, path in sorted(jars.items())
-        if name in names
-        or (name.split("_")[0] in prefixes and (any(v in name for v in versions) or name.startswith("io.unitycatalog")))
-    ]
+
+    def belongs(name: str) -> bool:
+        of_version = any(v in name for v in versions) or name.startswith("io.unitycatalog")
+        return name in names or (name.split("_")[0] in prefixes and of_version)
+
+    # Of the packages that ship, what they need is known: a cache that lacks some of it is fetched again.
+    needed = filter(belongs, PUBLISHED) if PUBLISHED.keys() >= set(names) else ()
+    if not all(name in jars for name in (*names, *needed)):
+        return []
+    return [path for name, path in sorted(jars.items()) if belongs(name)]
 
 
 def _resolve(folder: Path, ivy: Path) -> str:

@@ -48,10 +48,33 @@ def test_another_content_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     settings = f"spark.jars.packages {package}\nspark.jars.ivy {tmp_path}\n"
     (tmp_path / "conf" / machine.DEFAULTS_FILE).write_text(settings)
     (tmp_path / "jars").mkdir()
-    jar = tmp_path / "jars" / "io.delta_delta-spark_4.2_2.13-4.4.0.jar"
-    jar.write_bytes(b"published")
-    monkeypatch.setitem(jar_hashes.PUBLISHED, jar.name, hashlib.sha256(b"published").hexdigest())  # type: ignore[arg-type]
-    assert machine.delta_jars(tmp_path / "conf") == [jar]
-    jar.write_bytes(b"another one")
+    names = sorted(name for name in jar_hashes.PUBLISHED if name.startswith(("io.delta", "io.unitycatalog")))
+    jars = [tmp_path / "jars" / name for name in names]
+    for jar in jars:
+        jar.write_bytes(b"published")
+        monkeypatch.setitem(jar_hashes.PUBLISHED, jar.name, hashlib.sha256(b"published").hexdigest())  # type: ignore[arg-type]
+    assert machine.delta_jars(tmp_path / "conf") == jars
+    jars[-1].write_bytes(b"another one")
     with pytest.raises(SettingsError, match="not the jar that was published"):
         machine.delta_jars(tmp_path / "conf")
+
+
+@pytest.mark.parametrize("folder", ["", "s3"])
+def test_a_cache_that_lacks_a_jar_is_fetched_again(folder: str, tmp_path: Path) -> None:
+    """Also one that no package names, but that one of them needs: else Spark would miss a class in the middle."""
+    packages = machine.read_conf(SHIPPED / folder)["spark.jars.packages"]
+    names = [n for n in jar_hashes.PUBLISHED if folder or n.startswith(("io.delta", "io.unitycatalog"))]
+    for name in (*names, "of_others-1.jar"):
+        (tmp_path / name).touch()
+    assert [jar.name for jar in machine._cached(packages, tmp_path)] == sorted(names)
+    for name in names:
+        (tmp_path / name).unlink()
+        assert machine._cached(packages, tmp_path) == [], name
+        (tmp_path / name).touch()
+
+
+def test_jars_of_another_version_are_not_known(tmp_path: Path) -> None:
+    """What a project names itself is there when the named ones are."""
+    name = "io.delta_delta-spark_4.2_2.13-4.9.9.jar"
+    (tmp_path / name).touch()
+    assert [jar.name for jar in machine._cached("io.delta:delta-spark_4.2_2.13:4.9.9", tmp_path)] == [name]
