@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -21,14 +22,21 @@ BUCKET = "lake"
 
 
 @contextmanager
-def object_store() -> Generator[Any]:
-    """boto3's client of an empty bucket, which this process's environment variables lead to meanwhile."""
+def object_store(*, racing: bool = False, **environment: str) -> Generator[Any]:
+    """boto3's client of an empty bucket, which this process's environment variables lead to meanwhile. `racing`: of a
+    server that lets writers meet."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
     # A process of its own: clients that wait for it may hold this one's lock of the interpreter.
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", url.rpartition(":")[2]]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    port = url.rpartition(":")[2]
+    command = ["backfill_assets_tests.racing_store", port] if racing else ["moto.server", "-H", "127.0.0.1", "-p", port]
+    server = subprocess.Popen(
+        [sys.executable, "-m", *command],
+        env=os.environ | environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         eventually(lambda: _answers(url), while_=lambda: server.poll() is None)
         with pytest.MonkeyPatch.context() as patch:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.class_archive import before_folders, sharing
+from backfill_assets.adapters.commit_log import log_store_jar, log_store_settings
 from backfill_assets.adapters.jvm import LOCK, current_jvm, errors_reach_people_as_ours, own_words
 from backfill_assets.adapters.machine import (
     JAVA_OPTIONS,
@@ -139,16 +140,21 @@ def _wanted(root: Path, settings: Settings) -> _Wanted:
     if not remote:
         java = java_build()
         check_room(settings.warehouse)
+        store = log_store_settings(conf) if is_s3(settings.warehouse) else {}
+        given |= store
+        jars = [str(log_store_jar())] if store else []
         if conf.get("spark.master", "local[*]").startswith("local"):
             # Known jars on the class path start seconds faster than packages to resolve and copy.
-            jars = os.pathsep.join(str(jar) for jar in delta_jars(folder))
+            path = os.pathsep.join((*map(str, delta_jars(folder)), *jars))
             if own := conf.get("spark.driver.extraClassPath"):  # it may have folders
-                jars = os.pathsep.join(p for p in (own, jars) if p)
+                path = os.pathsep.join(p for p in (own, path) if p)
             else:
-                jars = before_folders(jars)
-                archive = (java, jars, conf.get(JAVA_OPTIONS, ""))
-            given["spark.driver.extraClassPath"] = jars
+                path = before_folders(path)
+                archive = (java, path, conf.get(JAVA_OPTIONS, ""))
+            given["spark.driver.extraClassPath"] = path
             given.setdefault("spark.jars.packages", "")
+        elif jars:  # beside Delta's, whose classes it extends
+            given["spark.jars"] = ",".join(p for p in (conf.get("spark.jars"), *jars) if p)
         if "spark.sql.warehouse.dir" not in conf:
             given["spark.sql.warehouse.dir"] = str(state_root(root) / ".backfill" / "spark-warehouse")
     buckets: dict[str, str] = {}

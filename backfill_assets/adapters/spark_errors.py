@@ -29,6 +29,8 @@ CONFLICTS = (
     "ConcurrentTransaction",
     "ConcurrentWrite",
     "DELTA_CONCURRENT",
+    "MetadataChanged",
+    "DELTA_METADATA_CHANGED",
 )
 VANISHED = ("FAILED_READ_FILE.FILE_NOT_EXIST", "PATH_NOT_FOUND", "java.io.FileNotFoundException")
 PAST = ("DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION", "DELTA_VERSION_NOT_FOUND")
@@ -42,6 +44,8 @@ PASSING = (
     "ExecutorLostFailure",
     "FetchFailed",
 )
+TAKEN_OVER = "another process has taken over"
+"""What the log store says of a commit of a process whose lease is another's (adapters/log_store)."""
 MEMORY = "java.lang.OutOfMemoryError"
 DATA_STATES = {"21", "22", "23", "38"}
 """SQLSTATE classes that are about values: cardinality, data, constraints, what user code raised."""
@@ -111,6 +115,12 @@ def classified(chain: Sequence[JavaCause], doing: str, *, root: Path | None = No
         return engine_died(doing)
     if any_of(DISK):
         return disk_trouble(cannot, next(m for m in DISK if m in text) if masked else why)
+    if TAKEN_OVER in text:
+        return RunEndedError(
+            cannot,
+            why=next(c.message for c in chain if TAKEN_OVER in c.message),
+            fix="see that the machine does not sleep, and run the same command again: finished batches are kept",
+        )
     if any_of(CONFLICTS):
         return WriteConflictError(cannot, why="another writer committed to the same partitions first")
     if MEMORY in text:
