@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.audit_views import AuditViews
 from backfill_assets.adapters.batch_rows import column, comparable, content_hash, needs_keys, settled
+from backfill_assets.adapters.commit_log import WRITER, check_log_store
 from backfill_assets.adapters.durable import sync_commits
+from backfill_assets.adapters.heartbeat import process_token
 from backfill_assets.adapters.inputs import check_pin, input_frame, model_frame, range_arguments, renamed_frame
 from backfill_assets.adapters.jvm import current_jvm
 from backfill_assets.adapters.merge import carry, marked, merge
@@ -42,6 +44,7 @@ from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.model import Model
 from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.plan.missing import read_window
+from backfill_assets.project.object_store import is_s3
 from backfill_assets.sql.parsing import splice
 from backfill_assets.sql.text import interval_text
 from backfill_assets.state.tables import DataCommit
@@ -320,6 +323,9 @@ class SparkEngine:
                 # A batch without rows, over none, and a merge that changes nothing are commits as well: the ledger
                 # finds each batch by its commit.
                 session.conf.set("spark.databricks.delta.skipRecordingEmptyCommits", "false")
+                if is_s3(self._warehouse):
+                    check_log_store(session, self._warehouse)
+                    session.conf.set(WRITER, process_token())  # the log store looks for it before each commit
                 self._sessions[key] = session
             return self._sessions[key]
 

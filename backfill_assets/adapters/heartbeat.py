@@ -23,7 +23,7 @@ from typing import Any
 from backfill_assets.adapters.folder import ArrowFolder, file_system
 from backfill_assets.core.errors import StateError
 from backfill_assets.project.object_store import is_s3
-from backfill_assets.state.heartbeats import EVERY, STOPPED_AFTER, Heartbeat, why_stopped
+from backfill_assets.state.heartbeats import EVERY, STOPPED_AFTER, Heartbeat
 
 FORGET_AFTER = 7 * 24 * 3600
 """Seconds after which the file of a process that was killed is removed by the next run."""
@@ -55,59 +55,32 @@ def sending_heartbeats(warehouse: str, run: str, *, routine: bool = False) -> Ge
                 heart.stop()
 
 
-@contextmanager
-def building(warehouse: str, run: str, *, routine: bool = False) -> Generator[None]:
-    """As `sending_heartbeats`; in an object store by one process at a time. Raises StateError when another one builds.
-
-    There Delta's own log store for Spark keeps only the commits of one process apart: of two that add the same commit,
-    the later one would take the place of the other. Each gives its sign of life first and looks then, so that of two
-    which begin at once at least one sees the other.
-    """
-    with sending_heartbeats(warehouse, run, routine=routine):
-        if is_s3(warehouse) and not _is_admitted(warehouse, run) and (other := _other_process(warehouse)) is not None:
-            raise StateError(
-                f"another process builds in {warehouse}",
-                why=f"run {other.run}, process {other.pid} of {other.home.split('/')[0]}, gave a sign of life "
-                f"{max(other.age, 0):.0f} s ago; in an object store one process at a time may write rows",
-                fix=f"run it again when that is over; who was killed is forgotten after {STOPPED_AFTER:.0f} s",
-            )
-        _HEARTS[warehouse, run].admitted = True
-        yield
-
-
-def _is_admitted(warehouse: str, run: str) -> bool:
-    """Whether the run builds there already, and was heard of all the time since it began. Who comes now is refused, and
-    must not stop it by the sign of life that it gives before it looks."""
-    heart = _HEARTS[warehouse, run]
-    return heart.admitted and not heart.silence()
-
-
 def check_heard(warehouse: str, run: str) -> None:
-    """In an object store, raise StateError when others may take this process for stopped, and build beside it."""
+    """In an object store, raise StateError when others may take this process for stopped, and what it writes over."""
     heart = _HEARTS.get((warehouse, run))
     if is_s3(warehouse) and heart is not None and (silent := heart.silence()):
         raise StateError(
             f"this run may have been taken for stopped in {warehouse}",
             why=f"its last sign of life was written {silent:.0f} s ago; in an object store one process at a time may "
-            "write rows, and another may have begun",
+            "write to a version's table, and another may have begun",
             fix="see that `_control/runs` there can be written, and that the machine does not sleep",
         )
 
 
-def _other_process(warehouse: str) -> Heartbeat | None:
-    """A process at work that is not this one. Raises StateError when this one's own sign of life is not there."""
-    here, beats = _token(os.getpid()), read_heartbeats(warehouse)
+def silent_for(warehouse: str, process: str) -> float | None:
+    """Seconds since the last sign of life of a process that is at work, by the clock of the warehouse's store; None for
+    one that has stopped. Raises StateError when this process's own sign of life is not there."""
+    here, beats = process_token(), read_heartbeats(warehouse)
     own = min((beat.age for beat in beats if beat.process == here), default=None)
     if own is None:
         raise StateError(
-            f"nobody can tell who builds in {warehouse}",
+            f"nobody can tell who writes in {warehouse}",
             why="no sign of life of this process is in _control/runs",
             fix="allow s3:PutObject and s3:ListBucket there, and run it again",
         )
-    # By the store's clock: this one's was given just now.
-    others = [replace(beat, age=beat.age - own) for beat in beats if beat.process != here]
-    # Two machines may have one name: whether there is such a process here tells nothing, only its silence does.
-    return next((b for b in others if not why_stopped([b], b.run, home="", alive=is_running)), None)
+    # This one's was given just now. Two machines may have one name: whether there is such a process here tells nothing.
+    ages = [beat.age - own for beat in beats if beat.process == process]
+    return min((max(age, 0.0) for age in ages if abs(age) <= STOPPED_AFTER), default=None)
 
 
 def read_heartbeats(warehouse: str) -> list[Heartbeat]:
@@ -134,6 +107,11 @@ def read_heartbeats(warehouse: str) -> list[Heartbeat]:
 
 def _minute(said: object) -> str:
     return f"{datetime.fromisoformat(said).astimezone(UTC):%Y-%m-%d %H:%M}" if isinstance(said, str) else ""
+
+
+def process_token() -> str:
+    """What tells this process from all others, wherever they run."""
+    return _token(os.getpid())
 
 
 @cache
@@ -174,8 +152,6 @@ class _Heart:
     over: threading.Event = field(default_factory=threading.Event)
     heard: float = field(default_factory=time.time)
     """When the last one was written. Not by the monotonic clock, which stands still while a machine sleeps."""
-    admitted: bool = False
-    """Whether it was the only one when it looked; in a bucket nobody is let in beside it while it is heard of."""
     lost: float = 0.0
     """How long it was silent, once that was too long: it stays so, as others may have begun meanwhile."""
 
@@ -188,7 +164,7 @@ class _Heart:
 
     @property
     def name(self) -> str:
-        return f"{self.run}.{socket.gethostname()}.{os.getpid()}.{_token(os.getpid())[:8]}.json"
+        return f"{self.run}.{socket.gethostname()}.{os.getpid()}.{process_token()[:8]}.json"
 
     def start(self) -> None:
         self.beat()
@@ -196,10 +172,10 @@ class _Heart:
 
     def beat(self) -> None:
         said = {"run": self.run, "home": machine_name(), "pid": os.getpid(), "at": datetime.now(UTC).isoformat()}
-        said |= {"process": _token(os.getpid()), "began": self.began}
+        said |= {"process": process_token(), "began": self.began}
         said |= {"routine": True} if self.routine else {}
         if self.silence() and is_s3(self.folder.location):
-            return  # whoever began meanwhile must not be stopped by it
+            return  # whoever took over meanwhile must not be stopped by it
         with suppress(OSError):
             began = time.time()
             self.folder.write(self.name, json.dumps(said).encode())

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.account import account
 from backfill_assets.adapters.control_delta import DeltaStore
-from backfill_assets.adapters.heartbeat import building, check_heard, is_running, machine_name, read_heartbeats
+from backfill_assets.adapters.heartbeat import (
+    check_heard,
+    is_running,
+    machine_name,
+    read_heartbeats,
+    sending_heartbeats,
+)
 from backfill_assets.adapters.signatures import read_signers
 from backfill_assets.adapters.source_days import SourceDays
 from backfill_assets.adapters.source_pins import FilePins
@@ -21,6 +27,7 @@ from backfill_assets.adapters.source_ready import ready_until
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.adapters.warehouse import open_store
+from backfill_assets.adapters.writer_lease import writing
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
@@ -222,8 +229,9 @@ class Context:
             forget=self.forget,
             pins=pins,
             run=run,
-            beating=partial(building, self.warehouse, run),
+            beating=partial(sending_heartbeats, self.warehouse, run),
             heard=partial(check_heard, self.warehouse, run),
+            lease=partial(writing, self.warehouse, self.control.writer_leases, run),
             environment=self.environment,
             now=now,
             patches=patches or {},

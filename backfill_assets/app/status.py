@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from backfill_assets.adapters.heartbeat import is_running, machine_name, read_heartbeats
 from backfill_assets.app.context import Context
 from backfill_assets.app.faults import find_faults
+from backfill_assets.app.writers import Writer, read_writers
 from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import Cadence, Ranges
@@ -101,11 +102,14 @@ class ProjectStatus:
     """Consumers that are kept on a release."""
     interrupted: tuple[InterruptedPin, ...] = ()
     """Those whose views nobody has put right since a command died."""
+    writers: tuple[Writer, ...] = ()
+    """Who writes to which table; in an object store one process at a time does."""
 
     def to_json(self) -> dict[str, object]:
         """As plain values; intervals are half-open ISO pairs."""
         return {
             **({"windows": to_plain(self.windows)} if self.windows else {}),
+            **({"writers": [w.to_json() for w in self.writers]} if self.writers else {}),
             "environment": self.environment,
             "now": self.now.isoformat(),
             "revision": self.revision,
@@ -204,6 +208,7 @@ def read_status(place: Context) -> ProjectStatus:
         windows=_windows(place, found, beats),
         pins=pinned_consumers(place.control, place.environment),
         interrupted=interrupted_pins(place.control, place.environment, now=datetime.now(UTC)),
+        writers=read_writers(place),
     )
 
 

@@ -28,6 +28,11 @@ def _always() -> None:
     """Where nobody else may begin."""
 
 
+def _no_lease(model: str, version: str) -> AbstractContextManager[Callable[[], None]]:
+    """Where the tables' own logs keep writers apart."""
+    return nullcontext(_always)
+
+
 def _nothing(_: Engine) -> None:
     """Where an engine cannot die."""
 
@@ -79,6 +84,9 @@ class Workbench:
     """Gives signs of life for the run while its block runs."""
     heard: Callable[[], None] = _always
     """Raises StateError when others may take the run for stopped: asked before each write."""
+    lease: Callable[[str, str], AbstractContextManager[Callable[[], None]]] = _no_lease
+    """That this process writes to a model's version while the block runs, where only one may. What it gives makes that
+    known in the table, before a row is written. Both raise StateError when another process writes there."""
     listen: Listener = silence
     hold: Hold = field(default_factory=Hold)
     """What is asked before each batch."""

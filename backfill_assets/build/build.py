@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
-from dataclasses import replace
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from backfill_assets.audits.digest import audits_digest
@@ -31,6 +31,7 @@ from backfill_assets.plan.patch import segments_beside
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.project.stored import made_from, to_definition
 from backfill_assets.state.ledger import Coverage, Entry, Kind
+from backfill_assets.state.removals import Removal
 from backfill_assets.state.versions import Version
 
 AUDIT_AFTER = 60.0
@@ -91,6 +92,39 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
         return replace(audited, requested=intervals, waits=waits, **found)
     if bench.stop.is_set():
         return nothing
+    with ExitStack() as held:
+        try:
+            become_writer = held.enter_context(bench.lease(name, version))
+        except StateError as error:
+            span = (good | recheck).span
+            assert span is not None
+            return replace(nothing, failures=(Failure(interval=span, error=str(error)),))
+        work = _Work(good=good, recheck=recheck, todo=todo, removals=removals, began=began)
+        return _carry_out(bench, nothing, work, have, heads, become_writer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Work:
+    """What a model's build has to do: what is built, what is audited, and the batches of the former."""
+
+    good: Ranges
+    recheck: Ranges
+    todo: list[Interval]
+    removals: frozenset[Removal]
+    began: float
+
+
+def _carry_out(
+    bench: Workbench,
+    nothing: Outcome,
+    work: _Work,
+    have: Mapping[str, Coverage],
+    heads: Mapping[tuple[str, str], int],
+    become_writer: Callable[[], None],
+) -> Outcome:
+    """Do it, from how things are. `nothing` is what came of it when nothing is done."""
+    name, version, intervals, todo = nothing.model, nothing.version, nothing.requested, work.todo
+    model, good, recheck = bench.project.models[name], work.good, work.recheck
     engine, job = bench.engine(), None
     bench.listen(ModelStarted(model=name, intervals=good.count(model.cadence), batches=len(todo)))
     try:
@@ -102,14 +136,15 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
             job = replace(job, scope=patch.scope, ids=bench.ids, below=patch.below)
         if todo:
             create_table(bench, job.reading(bench.sources(name, todo[0])), todo[0])
+            become_writer()
     except BackfillError as error:
         if isinstance(error, RunEndedError):
             bench.stop.set()
-        elif job and not bench.stop.is_set():
+        elif job and not bench.stop.is_set() and not isinstance(error, StateError):
             _record_failed(bench, job, todo, str(error))
         bench.listen(ModelDone(model=name))
         return replace(nothing, failures=(Failure(interval=good.span or next(iter(intervals)), error=str(error)),))
-    worker = Worker(bench=bench, job=job, digest=audits_digest(model), removals=removals, engine=engine)
+    worker = Worker(bench=bench, job=job, digest=audits_digest(model), removals=work.removals, engine=engine)
     for again in range(1 + model.retries):
         _run_all(worker, todo)
         worker.audit(intervals)
@@ -119,7 +154,8 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
             break
         # Another run wrote these meanwhile: wait for its record, else build them again; what has none is audited again.
         bench.sleep(2.0**again)
-        todo = _batches(bench, model, pending - have[name].unaudited)
+        if todo := _batches(bench, model, pending - have[name].unaudited):
+            become_writer()
     bench.listen(ModelDone(model=name))
     return Outcome(
         model=name,
@@ -131,12 +167,12 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
         red=red(worker.results),
         rowless=Ranges.of(worker.rowless),
         failures=tuple(sorted(worker.failures, key=lambda f: f.interval)),
-        waits=waits,
+        waits=nothing.waits,
         results=tuple(worker.results),
         rows=worker.rows,
         bytes=worker.bytes,
         changes=worker.changes,
-        wall=time.monotonic() - began,
+        wall=time.monotonic() - work.began,
         seconds=dict(worker.seconds),
     )
 

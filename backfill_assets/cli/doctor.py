@@ -33,6 +33,7 @@ def examine(root: Path) -> list[DoctorCheck]:
     from backfill_assets.adapters.machine import check_java, check_room, conf_dir, delta_jars, session_conf
     from backfill_assets.app.context import Context
     from backfill_assets.app.warehouse import check_tables, probe_store, reach_sources
+    from backfill_assets.app.writers import read_writers
     from backfill_assets.defs.dagster_home import ensure_home
     from backfill_assets.project.object_store import is_s3
     from backfill_assets.project.settings import load_settings
@@ -63,7 +64,10 @@ def examine(root: Path) -> list[DoctorCheck]:
         under_way = f"; promotion {shown.promotion.release} is not finished" if shown.promotion else ""
         pins = interrupted_pins(place.control, place.environment, now=datetime.now(UTC))
         begun = "".join(f"; {pin.consumer} {pin.what} ({pin.remedy})" for pin in pins)
-        return f"{len(entries)} ledger entries, {shown.name} shows {len(shown.pointers)} models{under_way}{begun}"
+        writers = "".join(f"; {writer}" for writer in read_writers(place))
+        return (
+            f"{len(entries)} ledger entries, {shown.name} shows {len(shown.pointers)} models{under_way}{begun}{writers}"
+        )
 
     def project() -> str:
         loaded = Context.open(root).project

@@ -43,6 +43,8 @@ def print_status(status: ProjectStatus) -> None:
     print_faults(status.faults)
     print_pins(status.pins, status.now.date())
     print_interrupted(status.interrupted)
+    for writer in status.writers:
+        console.print(Text(str(writer)))
     if status.windows:
         console.print(Text(f"windows  {_windows(status.windows)}"))
     for m in status.models:

@@ -19,6 +19,7 @@ from backfill_assets.state.salt import Salt
 from backfill_assets.state.store import Store
 from backfill_assets.state.text_checks import TextChecks
 from backfill_assets.state.versions import Versions
+from backfill_assets.state.writer_leases import WriterLeases
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +39,13 @@ class Control:
     rules: RulesRecords
     salt: Salt
     text_checks: TextChecks
+    writer_leases: WriterLeases
 
     def compact(self) -> None:
         """Join the small files that many commits left in each table."""
         for each in (
             self.ledger, self.results, self.versions, self.environments,
-            self.plans, self.approvals, self.proofs, self.rules, self.text_checks,
+            self.plans, self.approvals, self.proofs, self.rules, self.text_checks, self.writer_leases,
         ):  # fmt: skip
             each.compact()
 
@@ -64,6 +66,7 @@ class Control:
             rules=RulesRecords(store),
             salt=Salt(store),
             text_checks=TextChecks(store),
+            writer_leases=WriterLeases(store),
         )
 
     def lasting(self) -> list[Environment]:

@@ -38,6 +38,12 @@ def routine_at_work(beats: Sequence[Heartbeat], *, home: str, alive: Callable[[i
     return f"{run} (since {runs[run]} UTC)" if run and runs[run] else run
 
 
+def why_silent(beats: Iterable[Heartbeat], process: str) -> str:
+    """Why a process is taken for stopped, whatever runs there; "" while it gives signs of life."""
+    mine = [beat for beat in beats if beat.process == process]
+    return _silence(min(mine, key=lambda b: abs(b.age))) if mine else "it ended without a word"
+
+
 def why_stopped(beats: Iterable[Heartbeat], run: str, *, home: str, alive: Callable[[int], bool]) -> str:
     """Why a run is taken for stopped; "" while one of its processes is at work.
 
@@ -51,6 +57,12 @@ def why_stopped(beats: Iterable[Heartbeat], run: str, *, home: str, alive: Calla
     newest = min(mine, key=lambda b: abs(b.age))
     if newest.home == home and not alive(newest.pid):
         return f"its process {newest.pid} is gone"
-    if newest.age < 0:
-        return f"its sign of life is {-newest.age:.0f} s ahead of the clock here"
-    return f"no sign of life for {newest.age:.0f} s"
+    return _silence(newest)
+
+
+def _silence(beat: Heartbeat) -> str:
+    if abs(beat.age) <= STOPPED_AFTER:
+        return ""
+    if beat.age < 0:
+        return f"its sign of life is {-beat.age:.0f} s ahead of the clock here"
+    return f"no sign of life for {beat.age:.0f} s"

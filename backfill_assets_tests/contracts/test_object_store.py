@@ -6,7 +6,7 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -23,11 +23,17 @@ import pytest
 import yaml
 from deltalake import write_deltalake
 
-from backfill_assets.adapters import heartbeat, source_files, source_pins
+from backfill_assets.adapters import commit_log, heartbeat, source_files, source_pins
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.data_files import IntervalFile
 from backfill_assets.adapters.folder import ArrowFolder
-from backfill_assets.adapters.heartbeat import building, check_heard, machine_name, read_heartbeats, runs_folder
+from backfill_assets.adapters.heartbeat import (
+    check_heard,
+    machine_name,
+    read_heartbeats,
+    runs_folder,
+    sending_heartbeats,
+)
 from backfill_assets.adapters.inputs import check_pin
 from backfill_assets.adapters.machine import session_conf
 from backfill_assets.adapters.packets import packet_folders, remove_packet
@@ -35,10 +41,13 @@ from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.adapters.source_days import source_days
 from backfill_assets.adapters.source_files import files_at
 from backfill_assets.adapters.source_pins import FilePins
+from backfill_assets.adapters.table_log import DeltaTableLog, open_table
 from backfill_assets.adapters.table_storage import DeltaTableStorage, _footer, _sizes
 from backfill_assets.adapters.warehouse import read_identity
+from backfill_assets.adapters.writer_lease import writing
 from backfill_assets.app.context import Context
 from backfill_assets.app.promote import promote_plan
+from backfill_assets.app.writers import read_writers
 from backfill_assets.build.engine import SourceInput
 from backfill_assets.cli.doctor import examine
 from backfill_assets.core.errors import (
@@ -56,12 +65,15 @@ from backfill_assets.project.loader import load_project
 from backfill_assets.project.locations import wrong_location
 from backfill_assets.project.object_store import UnreachableError, access, arrow_path, delta_options, unreachable
 from backfill_assets.project.source_places import source_places
+from backfill_assets.state.ledger import Kind
+from backfill_assets.state.writer_leases import WriterLease, WriterLeases
 from backfill_assets_tests.buckets import BUCKET, keys, object_store, upload
 from backfill_assets_tests.contracts.test_control_table import NOTE, SPEC, row
 from backfill_assets_tests.projects import backfill_here, small_project
 from backfill_assets_tests.unsparked import build, unsparked
 
 LAKE = f"s3://{BUCKET}"
+SINCE = datetime(2024, 1, 5, 6, 7, 8, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
@@ -122,30 +134,99 @@ def test_from_plan_to_janitor(bucket: Any, tmp_path: Path, monkeypatch: pytest.M
     assert packet_folders(f"{LAKE}/house") == others
 
 
-def test_one_process_at_a_time_builds_there(bucket: Any, tmp_path: Path) -> None:
-    """Who finds another one at work is refused, until that is over; on a disk many build."""
-    house, runs = f"{LAKE}/house", ArrowFolder(runs_folder(f"{LAKE}/house"))
-    with building(house, "mine"), building(house, "mine too"):
+@contextmanager
+def leased(place: str, model: str = "daily", run: str = "mine") -> Generator[Callable[[], None]]:
+    """What a build does: signs of life, and the lease of the model's table."""
+    with (
+        sending_heartbeats(place, run),
+        writing(place, WriterLeases(DeltaStore(place)), run, model, "v1") as become_writer,
+    ):
+        yield become_writer
+
+
+def another_process(
+    place: str, model: str, version: str = "v1", *, home: str = "elsewhere/1", pid: int = 7
+) -> WriterLease:
+    """It has the lease of a table, and gives signs of life."""
+    theirs = WriterLease(model=model, version=version, run="r7", process="another", home=home, pid=pid, since=SINCE)
+    WriterLeases(DeltaStore(place)).take(theirs, lambda _: True)
+    said = {"run": "r7", "home": home, "pid": pid, "process": "another"}
+    ArrowFolder(runs_folder(place)).write("theirs.json", json.dumps(said).encode())
+    return theirs
+
+
+def test_one_process_at_a_time_writes_to_a_table_there(bucket: Any, tmp_path: Path) -> None:
+    """Who finds another one at work is told who it is, and since when, until that is over. Other models are built
+    meanwhile; and on a disk many write to a table."""
+    house, leases = f"{LAKE}/house", WriterLeases(DeltaStore(f"{LAKE}/house"))
+    with leased(house), leased(house, run="mine too"):
         pass
-    said = {"run": "theirs", "home": "elsewhere/1", "pid": 7}
-    runs.write("theirs.elsewhere.7.json", json.dumps(said).encode())
-    with pytest.raises(StateError, match="another process builds in s3://lake/house"), building(house, "mine"):
+    assert leases.all() == []
+    another_process(house, "daily")
+    said = "another process writes to daily"
+    with pytest.raises(StateError, match=said) as refused, leased(house):
         raise AssertionError("it was let in")
-    runs.delete("theirs.elsewhere.7.json")
-    with building(house, "mine"):
-        assert [beat.run for beat in read_heartbeats(house)] == ["mine"]
-    assert read_heartbeats(house) == []
-    on_disk = ArrowFolder(runs_folder(str(tmp_path)))
-    on_disk.write("theirs.elsewhere.7.json", json.dumps(said).encode())
-    with building(str(tmp_path), "mine"):
-        pass
+    assert refused.value.why.startswith("run r7, process 7 of elsewhere, since 2024-01-05 06:07:08 UTC, which gave a")
+    with leased(house, "running"):
+        assert [(lease.model, lease.run) for lease in leases.all()] == [("daily", "r7"), ("running", "mine")]
+    ArrowFolder(runs_folder(house)).delete("theirs.json")
+    with leased(house):
+        assert [(lease.model, lease.run) for lease in leases.all()] == [("daily", "mine")]
+    assert leases.all() == [] and read_heartbeats(house) == []
+    another_process(str(tmp_path), "daily")
+    with leased(str(tmp_path)) as become_writer:
+        become_writer()
 
 
-def test_who_was_silent_writes_nothing_more(bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rest_is_built_while_another_process_builds_a_model(
+    bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it builds is refused; nothing is recorded as failed, and the next command goes on."""
+    monkeypatch.setenv("BACKFILL_WAREHOUSE", f"{LAKE}/house")
+    root = small_project(tmp_path, days=2)
+    place = unsparked(root)
+    another_process(place.warehouse, "running", place.project.fingerprints["running"])
+    _, done = build(place)
+    assert done["daily"].ok and not done["running"].ok
+    assert "another process writes to running" in done["running"].failures[0].error
+    entries = place.control.ledger.entries()
+    assert {e.model for e in entries} == {"daily"} and Kind.FAILED not in {e.kind for e in entries}
+    said = [str(writer) for writer in read_writers(place)]
+    assert said == ["running is written by run r7, process 7 of elsewhere, since 2024-01-05 06:07:08 UTC"]
+    ArrowFolder(runs_folder(place.warehouse)).delete("theirs.json")
+    said = backfill_here("status", project=root)
+    assert "running was written by run r7" in said.out.replace("\n", " ") and "the next build takes over" in said.out
+    _, done = build(unsparked(root))
+    assert all(outcome.ok for outcome in done.values()), done
+
+
+def test_who_takes_over_is_the_tables_writer(bucket: Any) -> None:
+    """By a commit, which the log store looks for. The one before takes nothing back: neither by that, nor its lease."""
+    house = f"{LAKE}/house"
+    table, leases = f"{house}/daily/v1", WriterLeases(DeltaStore(house))
+    frame = pd.DataFrame({"n": [1]})
+    write_deltalake(table, frame, storage_options=delta_options(LAKE))
+    with leased(house) as become_writer:
+        become_writer()
+        become_writer()
+        opened = open_table(table)
+        assert opened is not None and opened.version() == 1
+        assert opened.metadata().configuration == {commit_log.WRITER: heartbeat.process_token()}
+        assert DeltaTableLog(house).commits("daily", "v1")[-1].table_commit == 0  # it changed no row
+        theirs = another_process(house, "daily")  # this one was paused meanwhile
+        with pytest.raises(StateError, match="another process has taken over daily"):
+            become_writer()
+        opened.alter.set_table_properties({commit_log.WRITER: theirs.process}, raise_if_not_exists=False)
+        with pytest.raises(StateError, match="another process has taken over daily"):
+            become_writer()
+    assert leases.all() == [theirs]  # nor is theirs given back
+
+
+def test_who_was_silent_writes_nothing_more(bucket: Any, tmp_path: Path) -> None:
     """A process that slept, or whose signs of life are not taken, may have been followed by another one: it ends before
     its next write, and gives no sign that would stop the other. On a disk nobody is stopped."""
     for place, refused in ((f"{LAKE}/house", True), (str(tmp_path), False)):
-        with building(place, "mine"):
+        with leased(place):
             [heart] = heartbeat._HEARTS.values()
             check_heard(place, "mine")
             heart.heard -= 20
@@ -153,6 +234,8 @@ def test_who_was_silent_writes_nothing_more(bucket: Any, tmp_path: Path, monkeyp
                 with pytest.raises(StateError, match="may have been taken for stopped"):
                     check_heard(place, "mine")
                 ArrowFolder(runs_folder(place)).delete(heart.name)
+                with pytest.raises(StateError, match="may have been taken for stopped"), leased(place, "running"):
+                    raise AssertionError("it took another lease")
             else:
                 check_heard(place, "mine")
             heart.beat()
@@ -189,14 +272,13 @@ def test_whose_settings_reach_a_bucket(tmp_path: Path) -> None:
 
 def test_machines_of_one_name_are_not_one_process(bucket: Any) -> None:
     """Two made from one image: the same host, namespace, even process number. Its silence tells, nothing else."""
-    house, runs = f"{LAKE}/house", ArrowFolder(runs_folder(f"{LAKE}/house"))
+    house = f"{LAKE}/house"
     for number in (os.getpid(), 2**22 + 1):  # ours, and one that is not here
-        said = {"run": "theirs", "home": machine_name(), "pid": number, "process": "another"}
-        runs.write("theirs.json", json.dumps(said).encode())
-        with pytest.raises(StateError, match="another process builds"), building(house, "mine"):
+        another_process(house, "daily", home=machine_name(), pid=number)
+        with pytest.raises(StateError, match="another process writes"), leased(house):
             raise AssertionError("it was let in")
-    runs.delete("theirs.json")
-    with building(house, "mine"):
+    ArrowFolder(runs_folder(house)).delete("theirs.json")
+    with leased(house):
         pass
 
 
