@@ -19,6 +19,7 @@ from backfill_assets.core.errors import StateError
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.evidence.released import Moving, release_files
 from backfill_assets.evidence.write import RELEASE, digest_of, evidence_path, packet_digest, write_packet
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Owned
 from backfill_assets.promote.approval import PlanReview, subject
 from backfill_assets.promote.changed_rows import cadence_of
@@ -93,14 +94,15 @@ def write_evidence(
     return Evidence(packet=made, location=folder.location, digest=written.digest, changed=written.changed)
 
 
-def look_at_plan(context: Context, record: PlanRecord) -> Packet:
-    """What a plan's packet says: that of its release, or the one that would be written now. Writes nothing."""
+def look_at_plan(context: Context, record: PlanRecord, facts: Facts | None = None) -> Packet:
+    """What a plan's packet says: that of its release, or the one that would be written now, by `facts` or as they are
+    read here. Writes nothing."""
     from backfill_assets.evidence.packet import packet
     from backfill_assets.evidence.verify import read_packet
 
     if record.status is PlanStatus.PROMOTED and (there := read_packet(evidence_folder(context, record)[0])) is not None:
         return there
-    return packet(_inputs(context, record))
+    return packet(_inputs(context, record, facts=facts))
 
 
 def plan_files(context: Context, record: PlanRecord) -> Mapping[str, bytes]:
@@ -120,6 +122,7 @@ def _inputs(
     *,
     after: Mapping[str, Pointer] | None = None,
     vouching: Sequence[PlanReview] = (),
+    facts: Facts | None = None,
 ) -> Inputs:
     from backfill_assets.evidence.gather import gather  # pydantic: planning has no need of it
     from backfill_assets.evidence.inputs import JudgedApproval
@@ -128,7 +131,7 @@ def _inputs(
     asked: Sequence[Owned] = ()
     amendment = None
     others = [review for review in vouching if review.record.id != record.id]
-    facts = context.facts()
+    facts = facts or context.facts()
     cases = cases_of(context, facts)
     if record.live and cases.is_ours(facts, record):
         case = cases.review(facts, record)

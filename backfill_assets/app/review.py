@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import look_at_plan, plan_files, read_release_evidence, release_folder
+from backfill_assets.app.model_questions import plans_of_models
 from backfill_assets.app.waiting import Waiting, read_waiting
 from backfill_assets.promote.lifecycle import find_plan, rolled_back_plans
 from backfill_assets.state.plans import PlanRecord
@@ -79,8 +80,8 @@ def review_plan(context: Context, plan: str) -> PlanLook:
 
 def plan_of_model(context: Context, model: str) -> str:
     """The newest open plan that changes a model, else the newest that did; "" where none ever did."""
-    records = [r for r in context.control.plans.all() if r.environment == context.environment and model in r.versions]
-    return max(records, key=lambda r: (r.live, r.created)).id if records else ""
+    found = plans_of_models(context, [model]).get(model)
+    return found.id if found else ""
 
 
 def packet_file(context: Context, plan: str, name: str) -> bytes | None:

@@ -9,7 +9,12 @@ from backfill_assets.core.wording import amount
 from backfill_assets.defs.job import Launched, job
 
 
-@job("adopt", step="adopt_table", description="Make a table that is there a model's first published version.")
+@job(
+    "adopt",
+    step="adopt_table",
+    description="Make a table that is there a model's first published version.",
+    tells=True,
+)
 def adopt_job(run: Launched) -> None:
     """Shows a table's rows as a model's first version; fails when audits do, or when anything is in the way."""
     asked = Adoption(**run.said)

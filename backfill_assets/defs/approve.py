@@ -14,6 +14,7 @@ from backfill_assets.defs.safe_log import Log
     "approve",
     step="record_approval",
     description="Approve a plan for its owner. Voided by any later write in its scope.",
+    tells=True,
 )
 def approve_job(run: Launched) -> None:
     """Records an owner's approval of a plan, or of a change of the rules."""

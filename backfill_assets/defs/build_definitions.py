@@ -14,6 +14,8 @@ from backfill_assets.core.wording import listed
 from backfill_assets.defs.adopt import adopt_job
 from backfill_assets.defs.approve import approve_job
 from backfill_assets.defs.assets import model_asset
+from backfill_assets.defs.candidate_checks import candidate_checks
+from backfill_assets.defs.candidate_sensor import candidate_sensor
 from backfill_assets.defs.evidence import evidence_job
 from backfill_assets.defs.external import external_specs
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY, VersionTables
@@ -87,9 +89,9 @@ def definitions(workspace: Context, *, in_process: bool = True) -> dg.Definition
             unpin_job(workspace),
             janitor_job(workspace),
         ],
-        asset_checks=[looks] if looks else [],
+        asset_checks=[each for each in (looks, candidate_checks(workspace)) if each],
         schedules=[routine_schedule(routine), *([watch_schedule(workspace, looks)] if looks else [])],
-        sensors=[ledger_sensor(workspace)],
+        sensors=[ledger_sensor(workspace), candidate_sensor(workspace)],
         resources={
             local_name(project, IO_MANAGER_KEY): dg.IOManagerDefinition.hardcoded_io_manager(VersionTables(runs)),
             local_name(project, PYSPARK): spark_resource(workspace),

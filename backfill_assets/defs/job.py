@@ -10,6 +10,8 @@ import dagster as dg
 
 from backfill_assets.app.carry_out import Follow
 from backfill_assets.app.context import Context
+from backfill_assets.core.errors import BackfillError
+from backfill_assets.defs.candidate_checks import tell_answers
 from backfill_assets.defs.config import asked, config_fields, given
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
@@ -63,9 +65,15 @@ class Launched:
 
 
 def job(
-    name: str, *, step: str, description: str, tags: Callable[[Context], Mapping[str, str]] = lambda _: {}
+    name: str,
+    *,
+    step: str,
+    description: str,
+    tags: Callable[[Context], Mapping[str, str]] = lambda _: {},
+    tells: bool = False,
 ) -> Callable[[Callable[[Launched], None]], Callable[[Context], dg.JobDefinition]]:
     """Makes a function the job of a project's command. `step` and `description` say `{environment}` where it is named.
+    `tells`: what is known of open plans may be something else after it, also when it fails; their checks are answered.
 
     The run is refused on a throw-away instance and for options that do not go together.
     """
@@ -86,7 +94,12 @@ def job(
                     said = given(name, context.op_config or {})
                     if page := page_of():
                         Log(context).info(f"what waits for whom: {page}")
-                    work(Launched(context=context, place=acting(workspace, context.run), said=said))
+                    place = acting(workspace, context.run)
+                    try:
+                        work(Launched(context=context, place=place, said=said))
+                    finally:
+                        if tells:
+                            _tell(place, context)
 
             @dg.job(
                 name=local_name(workspace.project, name),
@@ -102,6 +115,13 @@ def job(
         return of_project
 
     return of_work
+
+
+def _tell(place: Context, context: dg.OpExecutionContext) -> None:
+    try:
+        tell_answers(place, context)
+    except BackfillError as error:  # whatever came of the job itself is what its run says
+        Log(context).warning(f"what owners ask of open plans was not answered: {error}")
 
 
 def not_moved(place: Context, obstacles: Sequence[Obstacle]) -> dg.Failure:

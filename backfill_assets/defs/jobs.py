@@ -36,6 +36,7 @@ from backfill_assets.plan.smallest_text import smallest_command, smallest_words
     "apply",
     step="build_what_is_missing",
     description="Build and audit everything that is missing. Nothing is promoted.",
+    tells=True,
 )
 def apply_job(run: Launched) -> None:
     """Plans, and builds and audits what the plan says. Nothing is promoted, unless its configuration says so."""
@@ -88,6 +89,7 @@ def apply_job(run: Launched) -> None:
     description="Extend what {environment} shows, by the published versions, and publish it.",
     # of queued runs it goes first, where there are windows
     tags=lambda workspace: {"dagster/priority": "1"} if workspace.project.settings.windows else {},
+    tells=True,
 )
 def routine_job(run: Launched) -> None:
     """Extends what the environment shows, by the published versions, and publishes what is green."""
@@ -117,6 +119,7 @@ def routine_schedule(job: dg.JobDefinition) -> dg.ScheduleDefinition:
     "promote",
     step="point_{environment}",
     description="Make {environment} show what is complete, all models in one commit.",
+    tells=True,
 )
 def promote_job(run: Launched) -> None:
     """Moves the environment to what is complete, all models in one commit; fails when anything is in the way."""

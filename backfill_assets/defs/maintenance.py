@@ -20,6 +20,7 @@ from backfill_assets.promote.rollback import Rollback
     "rollback",
     step="point_{environment}_back",
     description="Point {environment} back at an older release, all models in one commit.",
+    tells=True,
 )
 def rollback_job(run: Launched) -> None:
     """Goes back to an older release, all models in one commit; fails when anything is in the way."""

@@ -13,6 +13,7 @@ from backfill_assets.defs.job import Launched, job
     "rules",
     step="look_at_rules",
     description="Show the rules of approval in force, or propose those of the project's files.",
+    tells=True,
 )
 def rules_job(run: Launched) -> None:
     """Says which rules are in force, or proposes those of the files; fails while approvals of it are missing."""
