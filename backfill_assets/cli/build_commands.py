@@ -17,10 +17,22 @@ from backfill_assets.cli.base import (
     open_place,
     tell_promoted,
 )
-from backfill_assets.cli.request import By, Empty, NoWait, OutsideWindows, Promote, Sample, Why, explained, with_request
+from backfill_assets.cli.request import (
+    By,
+    Empty,
+    NoWait,
+    OutsideWindows,
+    Promote,
+    Sample,
+    Why,
+    explained,
+    typed,
+    with_request,
+)
 from backfill_assets.cli.terminal import echo, print_json, print_result
 from backfill_assets.core.codec import to_plain
 from backfill_assets.plan.entities import EntitySample, sample_of
+from backfill_assets.plan.request_options import WHY_WITHDRAWN, WITHDRAWN
 from backfill_assets.plan.request_parsing import reason_of
 from backfill_assets.plan.stages import Request
 
@@ -209,8 +221,8 @@ def apply(
 
 @app.command()
 def withdraw(
-    days: Annotated[list[str], typer.Argument(metavar="MODEL:DAY..DAY", help="Intervals of the code's version.")],
-    reason: Annotated[str, typer.Option(help="Why; it is kept in the ledger.")] = "",
+    days: Annotated[list[str], typed(WITHDRAWN)],
+    reason: Annotated[str, typed(WHY_WITHDRAWN)] = "",
     as_json: AsJson = False,
 ) -> None:
     """Make intervals missing again.

@@ -10,7 +10,17 @@ import typer
 from backfill_assets.cli.base import INCOMPLETE, AsJson, app, open_place
 from backfill_assets.cli.request import typed
 from backfill_assets.cli.terminal import print_result
-from backfill_assets.plan.request_options import DRY_RUN, MODELS, NOW, REALLY, RELEASE, TODAY, WAITING_FOR, WHY_BACK
+from backfill_assets.plan.request_options import (
+    ABANDONED,
+    DRY_RUN,
+    MODELS,
+    NOW,
+    REALLY,
+    RELEASE,
+    TODAY,
+    WAITING_FOR,
+    WHY_BACK,
+)
 
 
 @app.command()
@@ -57,7 +67,7 @@ def plans(waiting_for: Annotated[str | None, typed(WAITING_FOR)] = None, as_json
 
 @app.command()
 def abandon(
-    plan: Annotated[str, typer.Argument(metavar="PLAN", help="Its id, or the beginning of it: see `backfill plans`.")],
+    plan: Annotated[str, typed(ABANDONED)],
     as_json: AsJson = False,
 ) -> None:
     """End a plan that is not to be promoted.

@@ -18,7 +18,7 @@ from backfill_assets.cli.base import (
     root_folder,
     tell_promoted,
 )
-from backfill_assets.cli.request import End, Start, between, typed, with_request
+from backfill_assets.cli.request import End, Start, typed, with_request
 from backfill_assets.cli.terminal import echo, print_json, print_result
 from backfill_assets.plan.request_options import (
     ACCEPTED,
@@ -26,10 +26,13 @@ from backfill_assets.plan.request_options import (
     APPROVED,
     CLAIMED,
     COMPARED,
+    EVERYTHING,
     FILLED,
     GROUNDS,
     MOVED,
     OWNERS,
+    RERUN,
+    RERUN_PLAN,
     RUNBOOK_OF,
     SHOWN_KEYS,
     SIDES,
@@ -40,9 +43,11 @@ from backfill_assets.plan.request_options import (
     TARGET,
     TOLERANCE,
     UNMOVED,
+    VERIFIED,
     WHY_CHANGED,
     WRITE_TO,
 )
+from backfill_assets.plan.request_parsing import between
 from backfill_assets.plan.stages import Request
 
 
@@ -88,10 +93,8 @@ def diff(
 
 @app.command()
 def consumers(
-    check: Annotated[bool, typer.Option("--check", help="Run their queries over an open plan's candidate.")] = False,
-    plan: Annotated[
-        str | None, typer.Option(metavar="PLAN", help="Its id, or the beginning of it; default: the only open one.")
-    ] = None,
+    check: Annotated[bool, typed(RERUN)] = False,
+    plan: Annotated[str | None, typed(RERUN_PLAN)] = None,
     as_json: AsJson = False,
 ) -> None:
     """List who reads prod, or run their queries over a plan.
@@ -269,15 +272,8 @@ def runbook(
 
 @app.command()
 def verify(
-    target: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="PLAN|RELEASE|FOLDER", help="A plan, a release, or a packet's folder; default: the newest plan."
-        ),
-    ] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Instead: read all records, and every file that is shown, in full.")
-    ] = False,
+    target: Annotated[str | None, typed(VERIFIED)] = None,
+    everything: Annotated[bool, typed(EVERYTHING)] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check that a packet and its tables are unchanged.

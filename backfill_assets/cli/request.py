@@ -13,10 +13,8 @@ import typer
 
 from backfill_assets.core.errors import Problem, UsageError
 from backfill_assets.core.escaping import one_line
-from backfill_assets.core.intervals import Interval
 from backfill_assets.files.texts import read_text
 from backfill_assets.plan.ids import Ids, parse_ids
-from backfill_assets.plan.patch import ALL_TIME
 from backfill_assets.plan.request_options import APPLY_OPTIONS, REQUEST_OPTIONS, WHY, Option
 from backfill_assets.plan.request_parsing import request_of
 from backfill_assets.plan.stages import Request
@@ -85,11 +83,3 @@ def _keys(file: Path) -> Ids:
         at = f"{file} line {bad.line}" if bad.line else str(file)
         raise UsageError(f"--ids {one_line(at)}: {bad.what}", why=bad.why, fix=bad.fix)
     return parse_ids(text, str(file))
-
-
-def between(start: str | None, end: str | None) -> Interval | None:
-    """The range that two options say, open where one is not given; None when neither is. Raises UsageError."""
-    request = request_of(start=start, end=end)
-    if request.start is None and request.end is None:
-        return None
-    return Interval(request.start or ALL_TIME.start, request.end or ALL_TIME.end)

@@ -9,7 +9,9 @@ import typer
 from rich.text import Text
 
 from backfill_assets.cli.base import INCOMPLETE, AsJson, app, open_place, root_folder
+from backfill_assets.cli.request import typed
 from backfill_assets.cli.terminal import err, out, print_json
+from backfill_assets.plan.request_options import BACKUP_TO, WITH_DATA
 
 
 @app.command()
@@ -79,10 +81,8 @@ def migrate(as_json: AsJson = False) -> None:
 
 @app.command()
 def backup(
-    target: Annotated[Path, typer.Argument(metavar="DEST", help="A folder that does not exist, or is empty.")],
-    data: Annotated[
-        bool, typer.Option("--data", help="The tables of versions as well, as far as anything needs them.")
-    ] = False,
+    target: Annotated[Path, typed(BACKUP_TO)],
+    data: Annotated[bool, typed(WITH_DATA)] = False,
     as_json: AsJson = False,
 ) -> None:
     """Copy the warehouse's records while others work.

@@ -16,15 +16,19 @@ from backfill_assets.defs.approve import approve_job
 from backfill_assets.defs.assets import model_asset
 from backfill_assets.defs.candidate_checks import candidate_checks
 from backfill_assets.defs.candidate_sensor import candidate_sensor
+from backfill_assets.defs.compare_jobs import consumers_job, diff_job
 from backfill_assets.defs.evidence import evidence_job
 from backfill_assets.defs.external import external_specs
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY, VersionTables
 from backfill_assets.defs.jobs import apply_job, promote_job, routine_job, routine_schedule
+from backfill_assets.defs.ledger_edits import withdraw_job
 from backfill_assets.defs.ledger_sensor import ledger_sensor
 from backfill_assets.defs.maintenance import janitor_job, rollback_job
 from backfill_assets.defs.names import local_name
 from backfill_assets.defs.pins import pin_job, unpin_job
-from backfill_assets.defs.plans import plans_job
+from backfill_assets.defs.plan_job import plan_job, preflight_job
+from backfill_assets.defs.plans import abandon_job, plans_job
+from backfill_assets.defs.records import backup_job, status_job, verify_job
 from backfill_assets.defs.rules import rules_job
 from backfill_assets.defs.runbook import runbook_job
 from backfill_assets.defs.runs import Runs
@@ -32,6 +36,14 @@ from backfill_assets.defs.spark_resource import PYSPARK, spark_resource
 from backfill_assets.defs.warning_filters import ignore_preview_warnings
 from backfill_assets.defs.watch import watch_checks, watch_schedule
 from backfill_assets.project.dagster_names import with_prefixes
+
+JOBS = (
+    plan_job, preflight_job, apply_job, withdraw_job,
+    diff_job, consumers_job, approve_job, rules_job, promote_job, evidence_job, runbook_job, verify_job,
+    status_job, plans_job, abandon_job, rollback_job, janitor_job, pin_job, unpin_job,
+    backup_job, adopt_job,
+)  # fmt: skip
+"""In the order of the commands; `routine` has a schedule as well."""
 
 
 def build_definitions(
@@ -74,21 +86,7 @@ def definitions(workspace: Context, *, in_process: bool = True) -> dg.Definition
     routine, looks = routine_job(workspace), watch_checks(workspace)
     return dg.Definitions(
         assets=[*models, *external_specs(project)],
-        jobs=[
-            apply_job(workspace),
-            adopt_job(workspace),
-            approve_job(workspace),
-            rules_job(workspace),
-            plans_job(workspace),
-            promote_job(workspace),
-            evidence_job(workspace),
-            runbook_job(workspace),
-            routine,
-            rollback_job(workspace),
-            pin_job(workspace),
-            unpin_job(workspace),
-            janitor_job(workspace),
-        ],
+        jobs=[routine, *(make(workspace) for make in JOBS)],
         asset_checks=[each for each in (looks, candidate_checks(workspace)) if each],
         schedules=[routine_schedule(routine), *([watch_schedule(workspace, looks)] if looks else [])],
         sensors=[ledger_sensor(workspace), candidate_sensor(workspace)],

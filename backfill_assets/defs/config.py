@@ -29,7 +29,7 @@ _DEFAULTS = {str: None, Amount: None, Path: None, int: None, float: None, bool: 
 
 def config_fields(command: str) -> dict[str, dg.Field]:
     """The options of a command as the fields of its job's configuration."""
-    return {option.key: _field(option) for option in SHARED[command]}
+    return {option.key: _field(command, option) for option in SHARED[command]}
 
 
 def given(command: str, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def given(command: str, config: Mapping[str, Any]) -> dict[str, Any]:
     }
     for option in options.values():
         _check(option, config.get(option.key))
-    if "sample" in options:
+    if "by" in options and "sample" in options:
         sample_of(config.get("sample"), config.get("by"), key_of)
     check_options(command, [o.name.upper() if (o := options[key]).argument else o.name for key in found], key_of)
     return found
@@ -63,12 +63,13 @@ def key_of(option: str) -> str:
     return option.replace("-", "_")
 
 
-def _field(option: Option) -> dg.Field:
-    kind = _FIELDS[option.kind]
+def _field(command: str, option: Option) -> dg.Field:
+    if option.choices:
+        chosen = dg.Enum(f"{command}_{option.key}", [dg.EnumValue(choice) for choice in option.choices])
+        return dg.Field(chosen, default_value=option.choices[0], description=option.help)
     if option.required:
-        return dg.Field(str, description=option.help)
-    default = option.choices[0] if option.choices else _DEFAULTS[option.kind]
-    return dg.Field(kind, default_value=default, description=option.help)
+        return dg.Field(dg.Array(str) if option.kind is list else str, description=option.help)
+    return dg.Field(_FIELDS[option.kind], default_value=_DEFAULTS[option.kind], description=option.help)
 
 
 def _check(option: Option, value: Any) -> None:

@@ -1,7 +1,8 @@
-"""Which approvals are waited for, in Dagster? A job with the same effect as `backfill plans --waiting-for`."""
+"""What becomes of open plans, in Dagster? Jobs with the same effect as `backfill plans --waiting-for` and `abandon`."""
 
 from __future__ import annotations
 
+from backfill_assets.app.candidate import abandon_plan
 from backfill_assets.app.waiting import read_waiting
 from backfill_assets.defs.job import Launched, job
 
@@ -25,3 +26,17 @@ def plans_job(run: Launched) -> None:
             run.log.info(f"{change.record.id} needs approval by {owner or 'somebody else'}")
     if not found.plans and not found.changes:
         run.log.info(f"nothing waits for {who or 'anybody'}")
+
+
+@job(
+    "abandon",
+    step="end_plan",
+    description="End a plan that is not to be promoted. {environment} is not touched.",
+    tells=True,
+)
+def abandon_job(run: Launched) -> None:
+    """Ends a plan: its candidate environment goes, and what only this plan built is left to the janitor."""
+    done = abandon_plan(run.place, run.said.get("plan", ""))
+    run.log.info(f"plan {done.plan.id} {'was abandoned already' if done.already else 'is abandoned'}")
+    for freed in done.freed:
+        run.log.info(f"the janitor will free {freed.model} {freed.version}: {freed.bytes} bytes")

@@ -210,21 +210,91 @@ ONLY_SAY = Option(name="dry-run", kind=bool, help="Only say what will change for
 REALLY = Option(name="apply", kind=bool, help="Really do it; without it nothing is changed.")
 TODAY = Option(name="today", metavar="DATE", help="Confirm the date, where the janitor asks whether it is right.")
 
+ABANDONED = Option(
+    name="plan", metavar="PLAN", argument=True, required=True,
+    help="Its id, or the beginning of it: see `backfill plans`.",
+)  # fmt: skip
+WITHDRAWN = Option(
+    name="days", kind=list, metavar="MODEL:DAY..DAY", argument=True, required=True,
+    help="Intervals of the code's version.",
+)  # fmt: skip
+WHY_WITHDRAWN = Option(name="reason", help="Why; it is kept in the ledger.")
+
+RERUN = Option(name="check", kind=bool, help="Run their queries over an open plan's candidate.")
+RERUN_PLAN = Option(
+    name="plan", metavar="PLAN", help="Its id, or the beginning of it; default: the only open one."
+)  # fmt: skip
+
+BACKUP_TO = Option(
+    name="target", metavar="DEST", argument=True, required=True, help="A folder that does not exist, or is empty."
+)
+WITH_DATA = Option(name="data", kind=bool, help="The tables of versions as well, as far as anything needs them.")
+
+VERIFIED = Option(
+    name="target", metavar="PLAN|RELEASE|FOLDER", argument=True,
+    help="A plan, a release, or a packet's folder; default: the newest plan.",
+)  # fmt: skip
+EVERYTHING = Option(
+    name="all", kind=bool, help="Instead: read all records, and every file that is shown, in full."
+)  # fmt: skip
+
 SHARED: Mapping[str, tuple[Option, ...]] = {
+    "plan": (*REQUEST_OPTIONS, WHY),
+    "preflight": REQUEST_OPTIONS,
     "apply": (*REQUEST_OPTIONS, WHY, *APPLY_OPTIONS),
     "promote": (STORED_PLAN, *REQUEST_OPTIONS),
+    "withdraw": (WITHDRAWN, WHY_WITHDRAWN),
     "routine": (),
+    "diff": (
+        SIDES,
+        COMPARED,
+        *REQUEST_OPTIONS[:2],
+        SLICES,
+        SHOWN_KEYS,
+        TOLERANCE,
+        MOVED,
+        UNMOVED,
+        FILLED,
+    ),
+    "consumers": (RERUN, RERUN_PLAN),
     "rollback": (RELEASE, MODELS, NOW, DRY_RUN, WHY_BACK),
     "evidence": (TARGET,),
     "runbook": (RUNBOOK_OF, WRITE_TO),
     "approve": (APPROVED, OWNERS, GROUNDS, ACCEPTED, CLAIMED, STATEMENT, SIGNATURE),
     "rules": (ACTION, WHY_CHANGED),
+    "verify": (VERIFIED, EVERYTHING),
+    "status": (),
     "plans": (WAITING_FOR,),
+    "abandon": (ABANDONED,),
+    "backup": (BACKUP_TO, WITH_DATA),
     "adopt": (ADOPTING, TABLE, COPY),
     "pin": (CONSUMER, PINNED_TO, UNTIL, WHY_PINNED),
     "unpin": (CONSUMER, ONLY_SAY),
     "janitor": (REALLY, TODAY),
 }
 """What each command takes that is also a job: both offer exactly these, and a terminal beside them `TERMINAL`."""
-TERMINAL = ("json", "open", "key", "prepare", "all")
-"""Forms of output, and what is done with keys and files of the machine that the command runs on: drafts are, too."""
+TERMINAL = ("json", "open", "key", "prepare", "markdown", "page_url", "packet_url")
+"""Forms of output, and what is done with keys and files of the machine that the command runs on."""
+TERMINAL_OF: Mapping[str, tuple[str, ...]] = {"adopt": ("all",)}
+"""The same of single commands: drafts are files of the project."""
+
+WITHOUT_JOB: Mapping[str, str] = {
+    "import": "it writes files of a project, which is to be read by people and committed",
+    "export": "it prints a script for another engine, which runs it",
+    "lineage": "Dagster's pages show the lineage of columns",
+    "review": "it serves a page until it is ended, which `backfill ui` does beside Dagster",
+    "releases": "the asset of each view of the environment has an event a release; the job `diff` compares two",
+    "warehouse": "Dagster loads no project whose warehouse is not the one that it should be",
+    "migrate": "a release is changed while nothing runs",
+    "restore": "a warehouse is replaced while nothing runs",
+    "sql": "rows would be kept in Dagster's event log, where everybody reads them",
+    "shell": "it is a prompt",
+    "session": "a run has its own Spark session",
+    "ui": "it starts Dagster",
+    "doctor": "it is for a machine on which something does not start; `verify` reads the warehouse",
+    "init": "it makes a project, before Dagster can load one",
+    "demo": "it makes a project, before Dagster can load one",
+}
+"""Why a command has no job."""
+JOB_BY_ITS_CHECKS = ("watch",)
+"""Commands whose job runs checks of assets."""

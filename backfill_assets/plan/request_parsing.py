@@ -9,6 +9,7 @@ from typing import TypeVar
 from backfill_assets.core.errors import UsageError
 from backfill_assets.core.intervals import FIRST_YEAR, LAST_YEAR, Interval, utc
 from backfill_assets.plan.ids import Ids, parse_ids
+from backfill_assets.plan.patch import ALL_TIME
 from backfill_assets.plan.stages import Request
 
 T = TypeVar("T")
@@ -62,6 +63,14 @@ def request_of(
         expect_moved=tuple(expect_moved), expect_unmoved=tuple(expect_unmoved), expect_filled=tuple(expect_filled),
         why=(why or "").strip(),
     )  # fmt: skip
+
+
+def between(start: str | None, end: str | None) -> Interval | None:
+    """The range that two options say, open where one is not given; None when neither is. Raises UsageError."""
+    request = request_of(start=start, end=end)
+    if request.start is None and request.end is None:
+        return None
+    return Interval(request.start or ALL_TIME.start, request.end or ALL_TIME.end)
 
 
 def reason_of(text: str | None, option: str) -> str:

@@ -274,7 +274,8 @@ def test_keys_are_read_from_a_file_or_from_the_configuration(project: Path, tmp_
 
 
 def test_jobs_have_the_options_of_their_commands(project: Path) -> None:
-    """One declaration: what a command takes in a terminal, its job takes, with the same help; and every job has one."""
+    """One declaration: what a command takes in a terminal, its job takes, with the same help; every job has a command,
+    and every command a job, or a reason why not."""
     from typer.main import get_command
 
     from backfill_assets.app.context import Context
@@ -283,17 +284,22 @@ def test_jobs_have_the_options_of_their_commands(project: Path) -> None:
     from backfill_assets.core.errors import UsageError
     from backfill_assets.defs.build_definitions import definitions
     from backfill_assets.defs.config import asked, given
-    from backfill_assets.plan.request_options import SHARED, TERMINAL
+    from backfill_assets.plan.request_options import JOB_BY_ITS_CHECKS, SHARED, TERMINAL, TERMINAL_OF, WITHOUT_JOB
 
     commands, loaded = get_command(app).commands, definitions(Context.open(project))  # type: ignore[attr-defined]
     jobs = {job.name: job for job in loaded.jobs}
-    assert set(jobs) == set(SHARED) <= set(commands)
+    assert set(jobs) == set(SHARED)
+    assert sorted((*SHARED, *WITHOUT_JOB, *JOB_BY_ITS_CHECKS)) == sorted(commands) and all(WITHOUT_JOB.values())
+    assert {schedule.job_name for schedule in loaded.schedules} >= set(JOB_BY_ITS_CHECKS)
     for name, job in jobs.items():
         there = {_spelling(p).lower().replace("-", "_"): p.help for p in commands[name].params}
         [node] = job.nodes
         fields = getattr(node.definition.config_schema.config_type, "fields", {})  # type: ignore[union-attr]
         mine = {key: field.description for key, field in fields.items()}
-        assert mine == {key: said for key, said in there.items() if key not in TERMINAL}, name
+        assert mine == {
+            key: said for key, said in there.items() if key not in (*TERMINAL, *TERMINAL_OF.get(name, ()))
+        }, name
+        assert job.description and all(mine.values()), name
         defaults = {key: field.default_value for key, field in fields.items() if field.default_provided}
         assert {k: v for k, v in given(name, defaults).items() if k != "action"} == {}
     assert asked(given("apply", {})) == asked(given("promote", {})) == Request()
