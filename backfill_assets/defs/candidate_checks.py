@@ -20,7 +20,7 @@ from backfill_assets.core.model import Model, Project
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.launcher import acting
 from backfill_assets.defs.links import review_link
-from backfill_assets.defs.metadata import model_key
+from backfill_assets.defs.names import local_name, model_key
 from backfill_assets.evidence.asked import ASKED
 from backfill_assets.state.plans import PlanRecord
 
@@ -54,7 +54,7 @@ def candidate_specs(project: Project) -> list[dg.AssetCheckSpec]:
     return [
         dg.AssetCheckSpec(
             check,
-            asset=model_key(model.name),
+            asset=model_key(project, model.name),
             description=f"{ASKED[name]} Asked of the open plan that changes {model.name}.",
             blocking=False,
             metadata=review_link("model", model.name),
@@ -66,28 +66,30 @@ def candidate_specs(project: Project) -> list[dg.AssetCheckSpec]:
 
 def candidate_checks(workspace: Context) -> dg.AssetChecksDefinition | None:
     """The checks, any of which can be executed alone; None in a project without models."""
-    specs = candidate_specs(workspace.project)
+    project = workspace.project
+    specs = candidate_specs(project)
     if not specs:
         return None
 
     @dg.multi_asset_check(
-        name=STEP,
+        name=local_name(project, STEP),
         specs=specs,
         can_subset=True,
         description="Ask what an owner asks before approving, of the records. Reads only; needs no Spark.",
     )
     def candidate(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
         chosen = context.selected_asset_check_keys
-        models = [m for m in workspace.project.models.values() if any(k.asset_key == model_key(m.name) for k in chosen)]
+        keys = {key.asset_key for key in chosen}
+        models = [m for m in project.models.values() if model_key(project, m.name) in keys]
         with short_failures():
             place = acting(workspace, context.run)
             plans = plans_of_models(place, [m.name for m in models])
             found = ask_of_models(place, plans)
         for model in models:
             for check, said in answers(model, found.get(model.name)).items():
-                if dg.AssetCheckKey(model_key(model.name), check) in chosen:
+                if dg.AssetCheckKey(model_key(project, model.name), check) in chosen:
                     yield dg.AssetCheckResult(
-                        asset_key=model_key(model.name),
+                        asset_key=model_key(project, model.name),
                         check_name=check,
                         passed=said.passed,
                         severity=said.severity,
@@ -122,14 +124,15 @@ def unreported_answers(
     model's newest materialization counts as said of older rows. `plans` are those of models."""
     if not plans:
         return []
-    models = [place.project.models[name] for name in plans]
-    known, newest = _known(instance, models), _materialized(instance, models)
+    project = place.project
+    models = [project.models[name] for name in plans]
+    known, newest = _known(project, instance, models), _materialized(project, instance, models)
     found = ask_of_models(place, plans)
     events: list[AssetCheckEvaluation] = []
     for model in models:
         for check, said in answers(model, found[model.name]).items():
             event = AssetCheckEvaluation(
-                asset_key=model_key(model.name),
+                asset_key=model_key(project, model.name),
                 check_name=check,
                 passed=said.passed,
                 severity=said.severity,
@@ -143,9 +146,9 @@ def unreported_answers(
     return events
 
 
-def promised_answers(instance: dg.DagsterInstance, models: Sequence[Model]) -> list[str]:
+def promised_answers(project: Project, instance: dg.DagsterInstance, models: Sequence[Model]) -> list[str]:
     """The runs that are to answer, or ended before they did."""
-    found = _known(instance, models).values()
+    found = _known(project, instance, models).values()
     return sorted({r.run_id for r in found if not isinstance(r.evaluation, AssetCheckEvaluation)})
 
 
@@ -176,15 +179,15 @@ def _over(text: str, metadata: Mapping[str, Any]) -> Said:
     return _said("none", text, metadata)
 
 
-def _known(instance: dg.DagsterInstance, models: Iterable[Model]) -> Mapping[dg.AssetCheckKey, Any]:
+def _known(project: Project, instance: dg.DagsterInstance, models: Iterable[Model]) -> Mapping[dg.AssetCheckKey, Any]:
     """The last evaluation of each check, whoever told it."""
-    keys = [dg.AssetCheckKey(model_key(m.name), check) for m in models for check in asked_of(m)]
+    keys = [dg.AssetCheckKey(model_key(project, m.name), check) for m in models for check in asked_of(m)]
     return instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
 
 
-def _materialized(instance: dg.DagsterInstance, models: Iterable[Model]) -> dict[dg.AssetKey, float]:
+def _materialized(project: Project, instance: dg.DagsterInstance, models: Iterable[Model]) -> dict[dg.AssetKey, float]:
     """When each model was materialized last, by Dagster's own events."""
-    records = instance.get_asset_records([model_key(m.name) for m in models])
+    records = instance.get_asset_records([model_key(project, m.name) for m in models])
     return {
         r.asset_entry.asset_key: last.timestamp for r in records if (last := r.asset_entry.last_materialization_record)
     }

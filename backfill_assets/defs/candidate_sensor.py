@@ -14,7 +14,7 @@ import dagster as dg
 from backfill_assets.app.context import Context
 from backfill_assets.app.model_questions import plans_of_models
 from backfill_assets.defs.candidate_checks import MOST_PLANS, promised_answers, unreported_answers
-from backfill_assets.defs.metadata import model_key
+from backfill_assets.defs.names import local_name, model_key
 from backfill_assets.state.plans import PlanRecord
 
 SECONDS_BETWEEN_TICKS = 30
@@ -24,7 +24,7 @@ def candidate_sensor(workspace: Context) -> dg.SensorDefinition:
     """The sensor. Its cursor is what everything was told of, and the open plans that are still to be looked at."""
 
     @dg.sensor(
-        name="candidate_sensor",
+        name=local_name(workspace.project, "candidate_sensor"),
         minimum_interval_seconds=SECONDS_BETWEEN_TICKS,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Answers what owners ask of open plans, as checks of their models, whenever the records change.",
@@ -60,7 +60,7 @@ def _state(workspace: Context, instance: dg.DagsterInstance, plans: dict[str, Pl
     """A hash of all that the answers depend on: records, code, the day (approvals end), and what Dagster shows of them:
     it takes them for outdated after a materialization, and for skipped where a run ended before its last step."""
     control, project = workspace.control, workspace.project
-    records = instance.get_asset_records([model_key(name) for name in plans])
+    records = instance.get_asset_records([model_key(project, name) for name in plans])
     parts = [
         *(
             each.revision()
@@ -72,7 +72,7 @@ def _state(workspace: Context, instance: dg.DagsterInstance, plans: dict[str, Pl
         project.fingerprints,
         repr(sorted(project.consumers.items())),
         f"{workspace.clock():%Y-%m-%d} {workspace.now():%Y-%m-%d}",
-        promised_answers(instance, [project.models[name] for name in plans]),
+        promised_answers(project, instance, [project.models[name] for name in plans]),
         sorted((str(r.asset_entry.asset_key), r.asset_entry.last_materialization_storage_id or 0) for r in records),
     ]  # fmt: skip
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]

@@ -30,7 +30,7 @@ def diff_job(run: Launched) -> None:
         expect_filled=tuple(said.get("expect_filled", ())),
     )
     found = compare(run.place, request)
-    for event in diff_events(found.diff):
+    for event in diff_events(run.place.project, found.diff):
         run.log.info(str(event.description))
         run.context.log_event(event)
     for column in found.rewired:

@@ -17,7 +17,6 @@ from backfill_assets.core.model import Audit
 from backfill_assets.defs.build_definitions import definitions
 from backfill_assets.defs.candidate_checks import PREFIX, answers, asked_of, candidate_specs, unreported_answers
 from backfill_assets.defs.candidate_sensor import _queue, candidate_sensor  # pyright: ignore[reportPrivateUsage]
-from backfill_assets.defs.metadata import model_key
 from backfill_assets.evidence.asked import ASKED
 from backfill_assets_tests.fakes import World, a_model
 from backfill_assets_tests.review_shop import FINDING, Shop, a_difference, compare, review_shop
@@ -43,7 +42,7 @@ def tick(place: Context, instance: dg.DagsterInstance, cursor: str | None = None
 
 def known(instance: dg.DagsterInstance, name: str) -> dg.AssetCheckEvaluation:
     """What the page of the model says of a question."""
-    key = dg.AssetCheckKey(model_key("daily"), f"{PREFIX}{name}")
+    key = dg.AssetCheckKey(dg.AssetKey("daily"), f"{PREFIX}{name}")
     found = instance.event_log_storage.get_latest_asset_check_execution_by_key([key])[key]
     assert isinstance(found.evaluation, dg.AssetCheckEvaluation)
     return found.evaluation
@@ -91,7 +90,7 @@ def test_what_a_terminal_did_is_told(shop: Shop, instance: dg.DagsterInstance, m
     instance.report_runless_asset_event(dg.AssetMaterialization("daily", partition="2024-01-01"))
     told, cursor = tick(place, instance, cursor)
     assert told == ALL
-    instance.wipe_assets([model_key("daily")])
+    instance.wipe_assets([dg.AssetKey("daily")])
     told, cursor = tick(place, instance, cursor)
     assert told == ALL
 
@@ -117,7 +116,7 @@ def test_what_a_terminal_did_is_told(shop: Shop, instance: dg.DagsterInstance, m
 def test_runs_answer_them(shop: Shop, instance: dg.DagsterInstance) -> None:
     """One asked from its page, in the words of the sensor; a job answers all at its end, also one that is refused."""
     found = definitions(shop.place()).resolve_implicit_global_asset_job_def()
-    one = dg.AssetCheckKey(model_key("daily"), "candidate_owner")
+    one = dg.AssetCheckKey(dg.AssetKey("daily"), "candidate_owner")
     done = found.get_subset(asset_selection=set(), asset_check_selection={one}).execute_in_process(instance=instance)
     assert [e.check_name for e in done.get_asset_check_evaluations()] == ["candidate_owner"]
     asked = known(instance, "owner")
