@@ -1,17 +1,21 @@
-"""What becomes of another tool's project here? Model files for what is known to mean the same, a report of the rest."""
+"""What becomes of another tool's project here? Model files, and a report of what to check and what is left."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from backfill_assets.core.errors import Problem, ProjectError, StateError
-from backfill_assets.importing.found import Left, ReadSource, Remark, TranslatedModel, Translation
+from backfill_assets.importing.found import Left, ReadSource, TranslatedModel, Translation
 from backfill_assets.project.files import MODELS_FOLDER, model_files
 from backfill_assets.project.records import no_records
+
+if TYPE_CHECKING:
+    from backfill_assets.importing.report import Imported
 
 REPORT = "import_report.md"
 """Written anew by each import. It says what was not translated, and is read by nobody else."""
@@ -20,86 +24,77 @@ _SETTINGS = """\
 environment: prod
 warehouse: .backfill/warehouse
 """
-_SOURCES = "sources.yml"
+_SOURCES, _CONSUMERS = "sources.yml", "consumers.yml"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
-    """What an import did, by path from the project's folder. `kept` are files that were there, with why they stay."""
+def import_project(root: Path, tool: str, origin: Path, start: date | None = None) -> Imported:
+    """Write a model's file for each model of another tool's project that can be expressed here, and a report.
 
-    written: tuple[str, ...]
-    kept: tuple[tuple[str, str], ...]
-    left: tuple[Left, ...]
-    remarks: tuple[Remark, ...]
-    missing_sources: str
-    """Entries that sources.yml lacks, as YAML: a file that is there is not edited."""
-
-
-def import_project(root: Path, tool: str, origin: Path) -> Imported:
-    """Write a model's file for each model of another tool's project that is known to give the same rows here.
-
-    `tool` is sqlmesh (`origin` is its folder) or dbt (its manifest). Nothing of it is executed, and no file is written
-    over but the report. Raises SettingsError when there is no such project, ProjectError when the files here have
-    problems.
+    `tool` is sqlmesh (`origin` is its folder) or dbt (its manifest); `start` is the first day of models that say none.
+    Nothing of it is executed, and no file is written over but the report. Raises SettingsError when there is no such
+    project, ProjectError when the files here have problems.
     """
     from backfill_assets.importing.dbt import read_dbt
-    from backfill_assets.importing.header import sources_text
+    from backfill_assets.importing.header import consumers_text, sources_text
+    from backfill_assets.importing.report import Imported, report
     from backfill_assets.importing.sqlmesh import read_sqlmesh
 
     declared = _declared(root)
-    found = (read_sqlmesh if tool == "sqlmesh" else read_dbt)(origin, declared)
+    found = (read_sqlmesh if tool == "sqlmesh" else read_dbt)(origin, declared, start)
     there = {p.stem.lower(): p for p in model_files(root)} if (root / MODELS_FOLDER).is_dir() else {}
     fresh, kept = _apart(found, there, root)
     entries = [_entry(s) for s in found.sources.values()]
+    missing: dict[str, str] = {}
     lacks = bool(entries) and (root / _SOURCES).exists()
-    missing = sources_text(entries) if lacks else ""
     if lacks:
+        missing[_SOURCES] = sources_text(entries)
         for name in [n for n, m in fresh.items() if set(m.reads) & found.sources.keys()]:
             _leave(found, fresh.pop(name), "it reads a source that sources.yml lacks", "add what the report lists")
     sources = sources_text(entries) if entries and not lacks else ""
     _drop_readers(found, fresh, there)
-    _check(root, fresh, sources, found, there)
-    written = _write(root, fresh, sources if any(set(m.reads) & found.sources.keys() for m in fresh.values()) else "")
+    seeds = dict(s.seed for s in found.sources.values() if s.seed is not None)
+    _check(root, fresh, sources, seeds, found, there)
+    needed = any(set(m.reads) & found.sources.keys() for m in fresh.values())
+    consumers = consumers_text(_of_models(found.consumers, {n.lower(): n for n in [*fresh, *_stems(there)]}))
+    if consumers and (root / _CONSUMERS).exists():
+        missing[_CONSUMERS], consumers = consumers, ""
+    if lacks:  # what the entries name, for when they are added
+        for path, text in seeds.items():
+            _save(root / path, text, new=True)
+    written = _write(root, fresh, sources if needed else "", seeds if needed else {}, consumers)
     for left in found.left:
         name = left.model.split(".")[-1].lower()
         if name in there:
             kept.append(
                 (_relative(there[name], root), "it is there already, although this is not translated (any more)")
             )
+    shown = {*fresh, *(n for n in found.models if n.lower() in there)}
+    parts = {i for s in shown for i in found.models[s].inlined}
+    read = {name for n in shown for name in found.models[n].reads}
     done = Imported(
-        written=tuple(written), kept=tuple(dict(kept).items()), left=tuple(found.left),
-        remarks=tuple(r for r in found.remarks), missing_sources=missing,
+        written=tuple(written), kept=tuple(dict(kept).items()),
+        models=tuple(m for n, m in found.models.items() if n in shown),
+        within={n: p for n, p in found.within.items() if n.lower() in parts},
+        checks=(*found.checks, *(c for n, s in found.sources.items() if n in read for c in s.checks)),
+        left=tuple(found.left), remarks=tuple(found.remarks), missing=missing,
     )  # fmt: skip
     _save(root / REPORT, report(tool, done))
     return done
 
 
-def report(tool: str, done: Imported) -> str:
-    """The report, in Markdown."""
-    lines = [
-        f"# Import from {tool}",
-        "",
-        f"{len(done.left)} not translated. No model that is named here was written.",
-        "",
-    ]
-    for left in done.left:
-        who = f" ({left.model})" if left.model else ""
-        lines.append(f"- `{left.place}`{who}: {left.what}")
-        lines += [f"  - {word}: {text}" for word, text in (("why", left.why), ("fix", left.fix)) if text]
-    if done.missing_sources:
-        lines += ["", "## Add to sources.yml, and import again", "", "```yaml", done.missing_sources.rstrip(), "```"]
-    lines += ["", "## Translated", ""]
-    lines += [f"- wrote {path}" for path in done.written]
-    lines += [f"- kept {path}: {why}" for path, why in done.kept]
-    if done.remarks:
-        lines += ["", "## What differs, or has no meaning here", ""]
-        lines += [f"- `{r.place}` ({r.model}): {r.what}" for r in done.remarks]
-    lines += [
-        "", "## What was taken for granted", "",
-        "- The session's time zone there is UTC, and columns have the types that are declared.",
-        "- Sources are where `table:` in sources.yml says: look at each.", "",
-    ]  # fmt: skip
-    return "\n".join(lines)
+def _stems(there: Mapping[str, Path]) -> list[str]:
+    return [p.stem for p in there.values()]
+
+
+def _of_models(consumers: Sequence[Mapping[str, object]], models: Mapping[str, str]) -> list[Mapping[str, object]]:
+    """Consumers of the models that are here, and of nothing else."""
+    found: list[Mapping[str, object]] = []
+    for one in consumers:
+        reads = one["reads"]
+        kept = [models[str(r).lower()] for r in reads if str(r).lower() in models] if isinstance(reads, list) else []
+        if kept:
+            found.append({**one, "reads": kept})
+    return found
 
 
 def _declared(root: Path) -> dict[str, Mapping[str, str]]:
@@ -145,8 +140,9 @@ def _leave(found: Translation, model: TranslatedModel, what: str, fix: str = "",
 
 
 def _check(
-    root: Path, fresh: dict[str, TranslatedModel], sources: str, found: Translation, there: Mapping[str, Path]
-) -> None:
+    root: Path, fresh: dict[str, TranslatedModel], sources: str, seeds: Mapping[str, str], found: Translation,
+    there: Mapping[str, Path],
+) -> None:  # fmt: skip
     """Leave out the models with which the project would not load. Raises ProjectError when it does not without them."""
     from backfill_assets.project.reading import read_project
 
@@ -161,6 +157,8 @@ def _check(
         (trial / MODELS_FOLDER).mkdir(exist_ok=True)
         if sources:
             (trial / _SOURCES).write_text(sources, encoding="utf-8")
+        for path, text in seeds.items():
+            _save(trial / path, text)
         files = {trial / MODELS_FOLDER / f"{n}.sql": n for n in fresh}
         for file, name in files.items():
             file.write_text(fresh[name].text, encoding="utf-8")
@@ -187,10 +185,14 @@ def _check(
                         file.unlink(missing_ok=True)
 
 
-def _write(root: Path, fresh: Mapping[str, TranslatedModel], sources: str) -> list[str]:
+def _write(
+    root: Path, fresh: Mapping[str, TranslatedModel], sources: str, seeds: Mapping[str, str], consumers: str
+) -> list[str]:
     texts = {f"{MODELS_FOLDER}/{name}.sql": model.text for name, model in fresh.items()}
     if sources:
-        texts = {_SOURCES: sources, **texts}  # first: a model without its source does not load
+        texts = {**seeds, _SOURCES: sources, **texts}  # first: a model without its source does not load
+    if consumers:
+        texts[_CONSUMERS] = consumers
     if fresh:
         texts = {"backfill.yml": _SETTINGS, **texts}
     written: list[str] = []
@@ -219,10 +221,9 @@ def _save(path: Path, text: str, *, new: bool = False) -> bool:
 
 
 def _entry(source: ReadSource) -> dict[str, object]:
-    entry: dict[str, object] = {"name": source.name, "table": source.table}
-    if source.description:
-        entry["description"] = source.description
-    return {**entry, "columns": dict(source.columns)}
+    place = {"table": source.table} if source.seed is None else {"path": source.seed[0], "format": "csv"}
+    described = {"description": source.description} if source.description else {}
+    return {"name": source.name, **place, **described, **source.more, "columns": dict(source.columns)}
 
 
 def _relative(path: Path, root: Path) -> str:

@@ -19,6 +19,14 @@ def sources_text(sources: Sequence[Mapping[str, object]]) -> str:
     return "sources:\n" + "".join(f"  {line}\n" for line in entries.splitlines())
 
 
+def consumers_text(consumers: Sequence[Mapping[str, object]]) -> str:
+    """The text of consumers.yml; empty without consumers."""
+    if not consumers:
+        return ""
+    entries = yaml.safe_dump(list(consumers), sort_keys=False, allow_unicode=True, default_flow_style=False, width=110)
+    return "consumers:\n" + "".join(f"  {line}\n" for line in entries.splitlines())
+
+
 def plain(text: str) -> str:
     """A stranger's text on one line, without control characters or what ends a comment."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).replace("*/", "* /").split())[:300]

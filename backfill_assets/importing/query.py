@@ -10,8 +10,10 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError
 
-from backfill_assets.importing.days import MACRO, Relation, read_query
+from backfill_assets.importing.bounds import MACRO
+from backfill_assets.importing.days import read_query
 from backfill_assets.importing.found import Untranslatable
+from backfill_assets.importing.relations import Relation
 from backfill_assets.importing.values import Value
 from backfill_assets.sql.text import quoted
 
@@ -54,7 +56,7 @@ def translate(text: str, line: int, *, dialect: str, tables: Mapping[str, Table]
     """
     if len(text) > _LARGEST:
         raise Untranslatable("the query is too large", why=f"it has {len(text):,} characters", line=line)
-    tree = _parse("\n" * (line - 1) + text, line, dialect)
+    tree = parse("\n" * (line - 1) + text, line, dialect)
     reads: dict[str, None] = {}
 
     def lookup(node: exp.Table) -> Relation:
@@ -125,7 +127,8 @@ def _finished(inner: str, found: Relation, time_column: str, reads: tuple[str, .
     return Query(text=text, time_column=day, columns=columns, reads=reads, key=key)
 
 
-def _parse(text: str, line: int, dialect: str) -> exp.Expr:
+def parse(text: str, line: int, dialect: str) -> exp.Expr:
+    """The one query of a text. Raises Untranslatable."""
     try:
         trees = sqlglot.parse(text, read=dialect, error_level=ErrorLevel.RAISE)
     except RecursionError:
@@ -150,3 +153,11 @@ def no_macro_names(text: str, line: int) -> None:
     """Refuse a text in which something has the names that stand for bounds."""
     if (at := text.lower().find(MACRO)) >= 0:
         raise Untranslatable(f"`{MACRO}` in a name", line=line + text.count("\n", 0, at))
+
+
+def table_names(text: str, line: int, dialect: str) -> list[str]:
+    """The names of tables in a query as written, but for those of its own parts. Raises Untranslatable."""
+    tree = parse("\n" * (line - 1) + text, line, dialect)
+    own = {c.alias.lower() for c in tree.find_all(exp.CTE)}
+    names = [".".join(p.name for p in t.parts) for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)]
+    return [n for n in dict.fromkeys(names) if n.lower() not in own]

@@ -4,27 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from backfill_assets.importing.found import Untranslatable
 from backfill_assets.importing.sqlmesh_file import Property, inside, split
+from backfill_assets.sql.text import quoted
 
 Entry = Mapping[str, object]
+_CONDITIONAL = ("not_null", "unique", "range", "accepted_values", "expression")
+_KNOWN = (
+    "known are not_null, unique_values, unique_combination_of_columns, accepted_values, not_accepted_values, "
+    "accepted_range, forall, number_of_rows, not_constant, not_null_proportion and not_empty_string"
+)
 
 
-def audits(said: Property, own: Collection[str], time_column: str) -> list[Entry]:
-    """The entries of a header for the `audits (…)` of a MODEL. `own` are names that the project gives audits itself.
+def audits(said: Property, own: Collection[str], dialect: str) -> tuple[list[Entry], list[Untranslatable]]:
+    """The entries of a header for the `audits (…)` of a MODEL, and those that have none, each with why.
 
-    SQLMesh audits the range that it has just computed. Where that says more than a day at a time, the whole table is
-    looked at here. Raises Untranslatable.
+    `own` are names that the project gives audits itself. SQLMesh audits the range that it has just computed. What is
+    unique is asked of the whole table here, unless the time column is in it.
     """
     tokens = inside(said.tokens)
     if tokens is None:
         tokens = said.tokens
-    return [entry for part in split(tokens) for entry in _audit(part, own, time_column)]
+    entries: list[Entry] = []
+    lost: list[Untranslatable] = []
+    for part in split(tokens):
+        try:
+            entries += _audit(part, own, dialect)
+        except Untranslatable as error:
+            lost.append(error)
+    return entries, lost
 
 
-def _audit(part: Sequence[Token], own: Collection[str], time_column: str) -> list[Entry]:
+def _audit(part: Sequence[Token], own: Collection[str], dialect: str) -> list[Entry]:
     line, name = part[0].line, part[0].text.lower()
     arguments = _arguments(part)
     options: dict[str, object] = {}
@@ -36,29 +52,43 @@ def _audit(part: Sequence[Token], own: Collection[str], time_column: str) -> lis
         if _word(blocking) == "false":
             options["severity"] = "warn"
     if name in own:
-        raise Untranslatable(f"the audit {name}", why="the project has an audit of its own by that name", line=line)
+        fix = "write it in audits/ (docs/audits.md)"
+        raise Untranslatable(f"the audit {name}", why="it is one of the project's own", fix=fix, line=line)
+    if (condition := arguments.pop("condition", None)) is not None:
+        options["where"] = _sql(condition, dialect, line)
+    entries = _known(name, arguments, options, dialect, line)
+    if "where" in options and any(kind not in _CONDITIONAL for e in entries for kind in e):
+        raise Untranslatable(f"`condition` of the audit {name}", line=line)
+    return entries
 
+
+def _known(
+    name: str, arguments: dict[str, Sequence[Token]], options: dict[str, object], dialect: str, line: int
+) -> list[Entry]:
     def refuse(what: str) -> Untranslatable:
-        why = "known are not_null, unique_values, unique_combination_of_columns, accepted_values and accepted_range"
-        fix = "write it as an audit of the model (docs/audits.md), and take it out there"
-        return Untranslatable(what, why=why, fix=fix, line=line)
+        return Untranslatable(what, why=_KNOWN, fix="write it as an audit of the model (docs/audits.md)", line=line)
+
+    def column() -> str:
+        return _names(arguments["column"], line)[0]
 
     match (name, *sorted(arguments)):
         case "not_null", "columns":
             return [{"not_null": {"columns": _names(arguments["columns"], line), **options}}]
         case "unique_values", "columns":
-            return [_unique([c], time_column, options) for c in _names(arguments["columns"], line)]
+            return [{"unique": {"columns": [c], **options}} for c in _names(arguments["columns"], line)]
         case "unique_combination_of_columns", "columns":
-            return [_unique(_names(arguments["columns"], line), time_column, options)]
+            return [{"unique": {"columns": _names(arguments["columns"], line), **options}}]
         case "accepted_values", "column", "is_in":
             values = [_literal(v, line) for v in _items(arguments["is_in"])]
             if len({type(v) for v in values}) != 1:
                 raise refuse("accepted_values of several types")
-            column = _names(arguments["column"], line)[0]
-            return [{"accepted_values": {"column": column, "values": values, **options}}]
+            return [{"accepted_values": {"column": column(), "values": values, **options}}]
+        case "not_accepted_values", "column", "is_in":
+            values = [_literal(v, line) for v in _items(arguments["is_in"])]
+            said = ", ".join(str(v) if isinstance(v, int) else "'" + v.replace("'", "''") + "'" for v in values)
+            name = quoted(column())
+            return [{"expression": {"expression": f"{name} IS NULL OR {name} NOT IN ({said})", **options}}]
         case "accepted_range", "column", *given if set(given) <= {"min_v", "max_v", "inclusive"}:
-            if _word(arguments.get("inclusive", [])) not in ("", "true"):
-                raise refuse("accepted_range without its bounds")
             bounds = {
                 here: _number(arguments[there], line)
                 for there, here in (("min_v", "min"), ("max_v", "max"))
@@ -66,14 +96,47 @@ def _audit(part: Sequence[Token], own: Collection[str], time_column: str) -> lis
             }
             if not bounds:
                 raise refuse("accepted_range without bounds")
-            return [{"range": {"column": _names(arguments["column"], line)[0], **bounds, **options}}]
+            if _word(arguments.get("inclusive", [])) in ("", "true"):
+                return [{"range": {"column": column(), **bounds, **options}}]
+            signs = {"min": ">", "max": "<"}
+            said = " AND ".join(f"{quoted(column())} {signs[k]} {v}" for k, v in bounds.items())
+            return [{"expression": {"expression": f"{quoted(column())} IS NULL OR ({said})", **options}}]
+        case "forall", "criteria":
+            return [
+                {"expression": {"expression": f"coalesce({_sql(item, dialect, line)}, true)", **options}}
+                for item in _items(arguments["criteria"])
+            ]
+        case "number_of_rows", "threshold":
+            return [{"completeness": {"min_rows": max(int(_number(arguments["threshold"], line)) + 1, 1), **options}}]
+        case "not_constant", "column":
+            return [{"not_constant": {"columns": [column()], **options}}]
+        case "not_null_proportion", "column", "threshold":
+            share = round(100 - 100 * float(_number(arguments["threshold"], line)), 6)
+            return [{"null_rate": {"column": column(), "max_percent": share, **options}}]
+        case "not_empty_string", "column":
+            name = quoted(column())
+            return [{"expression": {"expression": f"{name} IS NULL OR {name} <> ''", **options}}]
         case _, *given:
             raise refuse(f"the audit {name}({', '.join(given)})")
 
 
-def _unique(columns: list[str], time_column: str, options: Mapping[str, object]) -> Entry:
-    dated = time_column.lower() in {c.lower() for c in columns}
-    return {"unique": {"columns": columns, **({} if dated else {"scope": "table"}), **options}}
+def _sql(tokens: Sequence[Token], dialect: str, line: int) -> str:
+    """A condition, for Spark."""
+    text = " ".join(_written(t, dialect) for t in tokens)
+    if "@" in text:
+        raise Untranslatable(f"`{text[:80]}`", why="macros are not evaluated", line=line)
+    try:
+        return sqlglot.transpile(text, read=dialect or None, write="spark")[0]
+    except (SqlglotError, ValueError, RecursionError):
+        raise Untranslatable(f"`{text[:80]}`", why="it is not read", line=line) from None
+
+
+def _written(token: Token, dialect: str) -> str:
+    if token.token_type is TokenType.STRING:
+        return "'" + token.text.replace("'", "''") + "'"
+    if token.token_type is TokenType.IDENTIFIER:
+        return exp.to_identifier(token.text, quoted=True).sql(dialect=dialect or None)
+    return token.text
 
 
 def _arguments(part: Sequence[Token]) -> dict[str, Sequence[Token]]:

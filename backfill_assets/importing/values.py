@@ -36,6 +36,12 @@ class Value:
     def numeric(self) -> bool:
         return self.kind in ("integer", "decimal", "double")
 
+    def spark(self) -> str:
+        """Its Spark type: the widest integer, whichever it is; empty for one that is not known."""
+        if self.kind == "decimal":
+            return f"decimal({self.digits},{self.scale})"
+        return {"integer": "bigint", "text": "string", "null": "", "other": ""}.get(self.kind, self.kind)
+
 
 BOOLEAN, NULL, DOUBLE = Value(kind="boolean"), Value(kind="null"), Value(kind="double")
 BIGINT = Value(kind="integer", digits=20)

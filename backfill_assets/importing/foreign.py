@@ -1,0 +1,66 @@
+"""A model of another tool, in the same form whichever tool it is of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from enum import StrEnum
+
+from backfill_assets.importing.found import Check, Remark, Untranslatable
+
+Entry = Mapping[str, object]
+"""An audit as a header has it."""
+
+
+class Kind(StrEnum):
+    """How the other tool computes a model."""
+
+    INTERVALS = "intervals"
+    """By intervals of time: the query, or its inputs, are cut to them."""
+    FILTERED = "filtered"
+    """By what is new, with rows of a time: all of it at a full refresh."""
+    TABLE = "table"
+    """All of it, each time, into a table."""
+    VIEW = "view"
+    """Never stored."""
+    PART = "part"
+    """Not even there: a part of the queries that read it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreign:
+    """One model. `key` is how queries name it, lower-cased; `said` how people do; `table` where its rows are.
+
+    `cut` are inputs that the tool cuts to the interval, by their keys, with the column by which. `by_key`: rows of a
+    key replace older ones. `columns` are Spark types, as far as the tool declares them.
+    """
+
+    key: str
+    said: str
+    name: str
+    file: str
+    line: int
+    kind: Kind
+    dialect: str
+    query: str
+    query_line: int = 1
+    time_column: str = ""
+    start: date | None = None
+    cadence: str = "daily"
+    header: Mapping[str, object] = field(default_factory=dict[str, object])
+    grain: tuple[str, ...] = ()
+    by_key: tuple[str, ...] = ()
+    audits: tuple[Entry, ...] = ()
+    cut: Mapping[str, str] = field(default_factory=dict[str, str])
+    table: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict[str, str])
+    described: Mapping[str, str] = field(default_factory=dict[str, str])
+    checks: tuple[Check, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+    problem: Untranslatable | None = None
+    """Why it cannot be translated, whatever its query says."""
+
+    def check(self, line: int, what: str, why: str = "") -> Check:
+        """Something to look at, at a line of the model's file."""
+        return Check(model=self.said, place=f"{self.file}:{line}", what=what, why=why)

@@ -1,0 +1,149 @@
+"""What does the header of a translated model say? Its grain, first day, time column and audits, and what to check."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date
+
+from backfill_assets.files.validation import column_name
+from backfill_assets.importing.foreign import Entry, Foreign, Kind
+from backfill_assets.importing.found import Check, TranslatedModel
+from backfill_assets.importing.header import model_text, plain
+from backfill_assets.importing.tolerant import Written
+
+FIRST_DAY = date(2000, 1, 1)
+"""The `start` of a model whose first day nobody says: a model begins with its data where its sources say how far that
+goes (docs/models.md)."""
+
+
+def model_file(
+    model: Foreign, written: Written, start: date | None, inner: Sequence[Check], there: Collection[str]
+) -> TranslatedModel:
+    """The model's file. `start` is the first day of those that say none; `inner` are checks of its inlined parts;
+    `there` are the models and sources that audits may look at."""
+    checks = [*model.checks, *(model.check(c.line, c.what, c.why) for c in written.checks), *inner]
+    given = {name.lower(): name for name in written.columns}
+    header = {k: v for k, v in model.header.items() if k in ("description", "owner")}
+    header["start"] = _start(model, start, checks)
+    if model.cadence != "daily":
+        header["cadence"] = model.cadence
+    grain = _grain(model, written, given, checks)
+    header["grain"] = list(grain)
+    if written.time_column != "ds":
+        header["time_column"] = written.time_column
+    header |= {k: v for k, v in model.header.items() if k not in ("description", "owner")}
+    if written.clock:
+        uses = ", ".join(written.clock)
+        header["allow_nondeterministic"] = f"taken over as it was: {uses}"
+        why = "built again, it gives other rows: take it out, or use `:end`, and `allow_nondeterministic` with it"
+        checks.append(model.check(model.line, f"the clock or chance: {uses}", why))
+    if written.one_by_one:
+        header |= {"batch_size": 1}
+    if written.lookback:
+        header["lookback"] = written.lookback
+    audits, looked_at = _audits(model, written, given, there, checks)
+    keyed = written.time_column.lower() not in {g.lower() for g in grain}
+    if model.by_key and keyed:
+        header["write"] = "merge"
+        why = (
+            "there a row of a key replaces the older one, also of another day; here it is red (`stable_key`) when a "
+            "key comes again on another day"
+        )
+        checks.append(model.check(model.line, f"rows are told apart by {', '.join(grain)}", why))
+    elif keyed and not written.by_day and model.kind is not Kind.INTERVALS:
+        audits.append({"unique": {"columns": list(grain), "scope": "table"}})
+    described = {given[c.lower()]: text for c, text in model.described.items() if c.lower() in given and text}
+    if described:
+        header["columns"] = {c: plain(text) for c, text in described.items()}
+    if audits:
+        header["audits"] = audits
+    if written.time_column not in (written.original, model.time_column) and written.original in given.values():
+        checks_or_not = f"a column {written.time_column} is added: the {_unit(model)} of {written.original}"
+        header.setdefault("columns", {})
+        columns = dict(header["columns"]) if isinstance(header["columns"], Mapping) else {}
+        header["columns"] = {**columns, written.time_column: checks_or_not.partition(": ")[2]}
+    origin = f"{model.file}:{model.line}"
+    return TranslatedModel(
+        name=model.name, text=model_text(origin, header, written.text), origin=origin,
+        reads=tuple(dict.fromkeys((*written.reads, *looked_at))),
+        checks=tuple(dict.fromkeys(checks)), inlined=tuple(n.lower() for n in written.inlined), table=model.table,
+    )  # fmt: skip
+
+
+def _unit(model: Foreign) -> str:
+    return {"hourly": "hour", "weekly": "week", "monthly": "month"}.get(model.cadence, "day")
+
+
+def _start(model: Foreign, start: date | None, checks: list[Check]) -> date:
+    if model.start is not None:
+        return model.start
+    if start is not None:
+        return start
+    why = "nothing before it is ever expected: write the first day that the model has, or import with `--start DAY`"
+    checks.append(model.check(model.line, f"no first day is said there: `start: {FIRST_DAY}` is written", why))
+    return FIRST_DAY
+
+
+def _grain(model: Foreign, written: Written, given: Mapping[str, str], checks: list[Check]) -> tuple[str, ...]:
+    said = model.grain or model.by_key
+    if said and all(c.lower() in given for c in said):
+        return tuple(given[c.lower()] for c in said)
+    if said:
+        missing = ", ".join(c for c in said if c.lower() not in given)
+        checks.append(model.check(model.line, f"the grain names {missing}", "the query has no such column"))
+    key = [c for c in written.key if c.lower() in given and _plain(c)]
+    if key and len(key) == len(written.key):
+        return tuple(given[c.lower()] for c in key)
+    for entry in model.audits:
+        for kind, one in entry.items():
+            columns = one.get("columns") if isinstance(one, Mapping) else None
+            if kind == "unique" and isinstance(columns, list) and all(str(c).lower() in given for c in columns):
+                return tuple(given[str(c).lower()] for c in columns)
+    why = "nothing there says which columns tell rows apart: all of them are written; name the key's alone"
+    checks.append(model.check(model.line, "the grain", why))
+    return tuple(c for c in given.values() if _plain(c))
+
+
+def _plain(name: str) -> bool:
+    try:
+        column_name(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _audits(
+    model: Foreign, written: Written, given: Mapping[str, str], there: Collection[str], checks: list[Check]
+) -> tuple[list[Entry], list[str]]:
+    """The audits with the columns as the query calls them, and what they look at; those of columns and tables that are
+    not there are to be checked."""
+    found: list[Entry] = []
+    looked_at: list[str] = []
+    for entry in model.audits:
+        for kind, said in entry.items():
+            options = dict(said) if isinstance(said, Mapping) else {}
+            columns = options.get("columns", options.get("column"))
+            names = [str(c) for c in columns] if isinstance(columns, list) else [str(columns)] if columns else []
+            missing = [c for c in names if c.lower() not in given]
+            if missing:
+                what = f"the audit {kind} of {', '.join(missing)} is not written"
+                checks.append(model.check(model.line, what, "the query has no such column"))
+                continue
+            if (other := options.get("to")) is not None:
+                if other not in there:
+                    what = f"the audit {kind} of {', '.join(names)} is not written"
+                    checks.append(model.check(model.line, what, f"{other} is no model and no source here"))
+                    continue
+                looked_at.append(str(other))
+            if isinstance(columns, list):
+                options["columns"] = [given[c.lower()] for c in names]
+            elif columns:
+                options["column"] = given[names[0].lower()]
+            dated = written.time_column.lower() in {c.lower() for c in names}
+            if kind == "unique":
+                options.pop("scope", None)
+                if not dated:
+                    options["scope"] = "table"
+            if {kind: options} not in found:
+                found.append({kind: options})
+    return found, looked_at

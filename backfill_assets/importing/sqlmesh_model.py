@@ -1,0 +1,295 @@
+"""What does the MODEL of a file say: its kind, its intervals, its header; and what of it has another meaning here?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+
+from backfill_assets.files.validation import name_problem
+from backfill_assets.importing.foreign import Entry, Foreign, Kind
+from backfill_assets.importing.found import Check, Remark, Translation, Untranslatable
+from backfill_assets.importing.header import plain
+from backfill_assets.importing.sqlmesh_audits import audits
+from backfill_assets.importing.sqlmesh_config import Config
+from backfill_assets.importing.sqlmesh_file import ModelFile, Property, inside, names_in, split
+from backfill_assets.importing.sqlmesh_intervals import cadence
+from backfill_assets.importing.sqlmesh_macros import Filled, without_macros
+from backfill_assets.importing.types import spark_type
+
+_KINDS = {
+    "INCREMENTAL_BY_TIME_RANGE": Kind.INTERVALS, "INCREMENTAL_BY_UNIQUE_KEY": Kind.INTERVALS,
+    "INCREMENTAL_BY_PARTITION": Kind.FILTERED, "FULL": Kind.TABLE, "VIEW": Kind.VIEW, "EMBEDDED": Kind.PART,
+}  # fmt: skip
+_PHYSICAL = frozenset({
+    "clustered_by", "table_format", "storage_format", "physical_properties", "virtual_properties", "stamp",
+    "formatting", "ignored_rules", "references", "optimize_query", "physical_version", "session_properties", "tags",
+    "depends_on", "cron_tz", "pre_statements", "post_statements", "gateway", "default_catalog", "project",
+})  # fmt: skip
+"""Properties that decide no row. What some of them do has to be looked at (`_LOOKED_AT`)."""
+_LOOKED_AT = {
+    "signals": "what they wait for is not waited for here: see `ready` (docs/models.md)",
+    "allow_partials": "an interval that is not over is never published here",
+    "physical_properties": "some of them change how rows are stored",
+    "session_properties": "some of them change what a query computes",
+    "pre_statements": "what they do before the query is not done here",
+    "post_statements": "what they do after the query is not done here",
+    "gateway": "it is computed by another engine than the others",
+    "default_catalog": "names of tables have another catalog",
+}
+_READ = frozenset({
+    "name", "kind", "dialect", "owner", "start", "end", "cron", "description", "grain", "grains", "audits", "enabled",
+    "interval_unit", "columns", "column_descriptions", "partitioned_by", "signals", "allow_partials",
+})  # fmt: skip
+_KIND_PLAIN = {"partition_by_time_column": "true", "forward_only": "false", "disable_restatement": "false"}
+_KIND_READ = ("time_column", "unique_key")
+_COMMENT = re.compile(r"/\*(.*?)\*/|--([^\n]*)", re.DOTALL)
+
+
+@dataclass(slots=True, kw_only=True)
+class Reading:
+    """A model's file as it is read; `checks` and `remarks` are added to."""
+
+    place: str
+    file: ModelFile
+    config: Config
+    own: frozenset[str]
+    found: Translation
+    checks: list[Check] = field(default_factory=list[Check])
+    remarks: list[Remark] = field(default_factory=list[Remark])
+
+    @property
+    def said(self) -> str:
+        """The model's name: what is written, else what the file's place says."""
+        name = self.file.properties.get("name")
+        return name.text if name is not None else inferred_name(self.place)
+
+    @property
+    def dialect(self) -> str:
+        own = self.file.properties.get("dialect")
+        return (own.text if own is not None else self.config.defaults.get("dialect", "")).split(",")[0].strip().lower()
+
+    def check(self, line: int, what: str, why: str = "") -> None:
+        self.checks.append(Check(model=self.said, place=f"{self.place}:{line}", what=what, why=why))
+
+    def remark(self, line: int, what: str) -> None:
+        self.remarks.append(Remark(model=self.said, place=f"{self.place}:{line}", what=what))
+
+
+def foreign_model(reading: Reading) -> Foreign | None:
+    """The model; None for one that is not enabled there. Raises Untranslatable without a usable name."""
+    file, properties = reading.file, reading.file.properties
+    name = properties.get("name")
+    line = name.line if name is not None else file.line
+    if not re.fullmatch(r"[\w.\"`]+", reading.said):
+        why = "known are letters, digits, _ and dots (blueprints are not evaluated)"
+        raise Untranslatable(f"the model's name {plain(reading.said)}", why=why, line=line)
+    if (enabled := properties.get("enabled")) is not None and enabled.text.lower() != "true":
+        if enabled.text.lower() == "false":
+            at = f"{reading.place}:{enabled.line}"
+            reading.found.remarks.append(
+                Remark(model=reading.said, place=at, what="not enabled there, so it is left out")
+            )
+            return None
+        reading.check(enabled.line, f"`enabled {plain(enabled.text)}`", "it is taken for enabled")
+    said = ".".join(part.strip('"`') for part in reading.said.split("."))
+    own = said.split(".")[-1]
+    if problem := name_problem(own):
+        raise Untranslatable(f"the name {plain(own)}", why=problem, line=line)
+    kind, word = _kind(reading)
+    within = properties["kind"].within if "kind" in properties else None
+    filled = _query(reading)
+    refused = file.problem or _refusal(word, properties, file)
+    if isinstance(filled, Untranslatable):
+        refused, filled = refused or filled, Filled(text="", filled=())
+    for line, what in filled.filled:
+        reading.check(line, what, "its value is written as it is now")
+    for line, what in file.others:
+        why = "statements beside the query are not carried over"
+        reading.check(line, f"`{' '.join(what.split())[:80]}`", why)
+    header = _header(reading, within or {})
+    unit, ready = cadence(reading.file, reading.config, kind, reading.check)
+    entries = _audits(reading)
+    columns = own_columns(reading)
+    return Foreign(
+        key=said.lower(), said=said, name=own, file=reading.place, line=file.line, kind=kind, dialect=reading.dialect,
+        query=filled.text, query_line=file.query_line, time_column=_time_column(reading, within or {}, kind),
+        start=_start(reading), cadence=unit, header={**header, **ready}, grain=_grain(reading),
+        by_key=_key(within or {}),
+        audits=entries, table=said, columns=columns, described=_described(reading), checks=tuple(reading.checks),
+        remarks=tuple(reading.remarks), problem=refused,
+    )  # fmt: skip
+
+
+def inferred_name(place: str) -> str:
+    """`models/silver/orders.sql` is silver.orders, where a project infers names."""
+    return ".".join(place.rpartition(".")[0].split("/")[1:])
+
+
+def own_columns(reading: Reading) -> dict[str, str]:
+    """What `columns (…)` says, as Spark types; empty when one of them cannot be told."""
+    said = reading.file.properties.get("columns")
+    tokens = inside(said.tokens) if said is not None else None
+    found: dict[str, str] = {}
+    for part in split(tokens or ()):
+        kind = spark_type(" ".join(t.text for t in part[1:]), reading.dialect)
+        if kind is None:
+            return {}
+        found[part[0].text] = kind
+    return found
+
+
+def _kind(reading: Reading) -> tuple[Kind, str]:
+    said = reading.file.properties.get("kind")
+    word = said.tokens[0].text.upper() if said is not None and said.tokens else (
+        reading.config.defaults.get("kind", "VIEW").upper()
+    )  # fmt: skip
+    return _KINDS.get(word, Kind.TABLE), word
+
+
+def _refusal(word: str, properties: Mapping[str, Property], file: ModelFile) -> Untranslatable | None:
+    """Why a kind cannot be expressed here."""
+    said = properties.get("kind")
+    line = said.line if said is not None else file.line
+    if "blueprints" in properties:
+        at = properties["blueprints"].line
+        return Untranslatable("blueprints", why="macros are not evaluated", fix="write each model out", line=at)
+    if word not in _KINDS:
+        why = "no model here has rows that are not of an interval, that are only appended, or that are made by code"
+        fix = "go on writing its table there, and read it as a source"
+        return Untranslatable(f"the kind {word}", why=why, fix=fix, line=line)
+    if not file.query and file.problem is None:
+        return Untranslatable("the model has no query", line=file.line)
+    return None
+
+
+def _query(reading: Reading) -> Filled | Untranslatable:
+    file = reading.file
+    try:
+        return without_macros(
+            file.query, reading.dialect, file.query_line, reading.config.variables, file.defined or {}
+        )
+    except Untranslatable as error:
+        return error
+
+
+def _header(reading: Reading, kind: Mapping[str, Property]) -> dict[str, object]:
+    """Description, owner, and how it is built; properties that are not carried over are noted."""
+    properties, header = reading.file.properties, dict[str, object]()
+    for key in ("description", "owner"):
+        usual = reading.config.defaults.get(key, "") if key == "owner" else ""
+        if text := plain(properties[key].text) if key in properties else usual:
+            header[key] = text
+    for key, said in properties.items():
+        if key in _LOOKED_AT and said.text.lower() != "false":
+            reading.check(said.line, f"`{key}` is not carried over", _LOOKED_AT[key])
+        elif key in _PHYSICAL:
+            reading.remark(said.line, f"`{key}` is not carried over")
+        elif key not in _READ and key != "blueprints":
+            reading.check(said.line, f"`{plain(key)}` of MODEL", "it is not known here")
+    said = properties.get("partitioned_by")
+    column = kind.get("time_column")
+    if said is not None and column is not None:
+        by = next(iter(inside(column.tokens) or column.tokens)).text.lower()
+        if by not in [n.lower() for n in names_in(said.tokens)] or "(" in said.text.strip("()"):
+            why = "where partitions are replaced whole, others of the days in them are lost there"
+            reading.check(said.line, f"`partitioned_by {plain(said.text)}`", why)
+    if (typed := properties.get("columns")) is not None:
+        reading.check(
+            typed.line, "`columns (…)`", "the table there has these types: cast in the query where it matters"
+        )
+    if (end := properties.get("end")) is not None:
+        try:
+            header["end"] = date.fromisoformat(end.text[:10])
+        except ValueError:
+            reading.check(end.line, f"`end {plain(end.text)}`", "it is no date")
+    for key, said in kind.items():
+        word = said.text.lower()
+        match key:
+            case "batch_size" | "batch_concurrency" if word.isdigit() and int(word):
+                header[key] = int(word)
+            case "lookback" if word.isdigit():
+                if int(word):
+                    header["settle"] = f"{word} days"
+                    what = f"lookback {word} is `settle: {word} days`: such days are built again when a source changed"
+                    reading.remark(said.line, what)
+            case "forward_only" | "disable_restatement" if word == "true":
+                why = "history is kept or computed anew as a plan says: `--forward-only DAY`"
+                reading.check(said.line, f"`{key}`", why)
+            case "when_matched" | "merge_filter":
+                reading.check(said.line, f"`{key}`", "here all values of a row with its key are the new ones")
+            case _ if key not in _KIND_READ and _KIND_PLAIN.get(key) != word:
+                reading.check(said.line, f"`{plain(key)} {plain(word)[:60]}` of the kind", "it is not known here")
+            case _:
+                pass
+    return header
+
+
+def _time_column(reading: Reading, kind: Mapping[str, Property], how: Kind) -> str:
+    said = kind.get("time_column")
+    if said is None and how is Kind.INTERVALS and "unique_key" not in kind:
+        reading.check(reading.file.line, "the kind has no time column")
+    if said is not None:
+        tokens = list(inside(said.tokens) or said.tokens)
+        if len(tokens) > 1:
+            why = "days are told by a DATE here: the text is cast"
+            if len(tokens) == 3 and tokens[2].text.lower() not in ("%y-%m-%d", "yyyy-mm-dd"):
+                reading.check(said.line, f"the time column's format {plain(tokens[2].text)}", why)
+        return tokens[0].text
+    partitions = reading.file.properties.get("partitioned_by")
+    names = names_in(partitions.tokens) if partitions is not None else []
+    return names[0] if len(names) == 1 and how is not Kind.INTERVALS and re.fullmatch(r"\w+", names[0]) else ""
+
+
+def _start(reading: Reading) -> date | None:
+    said = reading.file.properties.get("start")
+    text = (said.text if said is not None else reading.config.defaults.get("start", "")).strip("'\"")
+    if not text:
+        return None
+    try:
+        return date.fromisoformat(text[:10])
+    except ValueError:
+        line = said.line if said is not None else reading.file.line
+        reading.check(line, f"`start {plain(text)}`", "it is no date: a first day is needed")
+        return None
+
+
+def _grain(reading: Reading) -> tuple[str, ...]:
+    said = reading.file.properties.get("grain") or reading.file.properties.get("grains")
+    return tuple(dict.fromkeys(names_in(said.tokens))) if said is not None else ()
+
+
+def _key(kind: Mapping[str, Property]) -> tuple[str, ...]:
+    said = kind.get("unique_key")
+    return tuple(dict.fromkeys(names_in(said.tokens))) if said is not None else ()
+
+
+def _audits(reading: Reading) -> tuple[Entry, ...]:
+    said = reading.file.properties.get("audits")
+    if said is None:
+        return ()
+    entries, lost = audits(said, reading.own, reading.dialect)
+    for error in lost:
+        reading.check(error.line, f"{error.what} is not carried over", error.why)
+    return tuple(entries)
+
+
+def _described(reading: Reading) -> dict[str, str]:
+    """Descriptions of columns: said, or in a comment behind an output of the last SELECT."""
+    found: dict[str, str] = dict(_comments(reading.file.query))
+    said = reading.file.properties.get("column_descriptions")
+    for part in split(inside(said.tokens) or ()) if said is not None else ():
+        if len(part) == 3 and part[1].text == "=":
+            found[part[0].text] = part[2].text
+    return found
+
+
+def _comments(query: str) -> Iterator[tuple[str, str]]:
+    for line in query.splitlines():
+        if (found := _COMMENT.search(line)) is None:
+            continue
+        text = " ".join((found[1] or found[2] or "").split()).rstrip("\\").strip()
+        name = re.search(r"(\w+)\s*(?:::\s*[\w(), ]+?)?\s*,?\s*$", line[: found.start()])
+        if text and name is not None:
+            yield name[1], text

@@ -1,0 +1,307 @@
+"""How does a query that is not known to give the same rows read here, and what of it has to be checked?
+
+It is written whenever its rows can be told apart by intervals. What engines may compute otherwise, and what looks at
+several days, is listed. What cannot be computed by days is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+from sqlglot.dialects import Dialect
+from sqlglot.errors import ErrorLevel, SqlglotError
+
+from backfill_assets.importing.bounds import Bounds, line_of, with_bounds
+from backfill_assets.importing.by_day import Mixture, Reading, day_column, read_by_day
+from backfill_assets.importing.columns import flat, outputs, qualified, temporal
+from backfill_assets.importing.differences import Difference, differences
+from backfill_assets.importing.found import Untranslatable
+from backfill_assets.importing.keys import key_of
+from backfill_assets.importing.query import parse
+from backfill_assets.importing.resolve import Inline, Lookup, Resolved, resolve
+from backfill_assets.sql.text import quoted
+
+INTERVALS = {
+    "hourly": ("HOUR", "hour"),
+    "daily": ("DAY", "ds"),
+    "weekly": ("WEEK", "week"),
+    "monthly": ("MONTH", "month"),
+}
+_MOST_TRIES = 60
+_CLOCK = (
+    exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentDatetime, exp.CurrentTime, exp.Rand, exp.Uuid, exp.CurrentUser,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A query of another tool. `bounded`: the tool itself computes it by intervals; else always all of it.
+
+    `time_column` is what the tool tells intervals by (empty: it says none); `cut` are inputs that the tool cuts to the
+    interval by a column of theirs, by lower-cased names as written.
+    """
+
+    text: str
+    line: int
+    dialect: str
+    bounded: bool
+    time_column: str = ""
+    cadence: str = "daily"
+    cut: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A query for Spark. `columns` are Spark types, empty where unknown; `one_by_one`: intervals have to be computed
+    each by itself; `lookback` are days before it that an interval reads; `clock` are functions that give something else
+    each time."""
+
+    text: str
+    time_column: str
+    original: str
+    columns: Mapping[str, str]
+    reads: tuple[str, ...]
+    inlined: tuple[str, ...]
+    key: tuple[str, ...]
+    one_by_one: bool
+    lookback: int
+    by_day: bool
+    clock: tuple[str, ...]
+    checks: tuple[Difference, ...]
+
+
+def write(asked: Asked, lookup: Lookup) -> Written:
+    """The query for Spark. Raises Untranslatable."""
+    resolved, bounds, checks = _prepared(asked, lookup)
+    tree = resolved.tree
+    tables = {name: k.columns for name, k in resolved.reads.items()}
+    shape = qualified(tree, tables)
+    columns = outputs(shape) if shape is not None else None
+    if shape is None or columns is None:
+        unknown = sorted(k.name for k in resolved.reads.values() if not k.columns)
+        why = f"the columns of {', '.join(unknown)} are not known" if unknown else "a star in it is not understood"
+        fix = "declare the columns in sources.yml, and import again"
+        raise Untranslatable("the columns of the query cannot be told", why=why, fix=fix, line=asked.line)
+    wanted, reading = _by_day(asked, resolved, shape, columns)
+    kind = columns.get(wanted, columns.get(wanted.lower(), ""))
+    _checked(asked, resolved, bounds, reading, wanted, kind, checks)
+    rows, mixtures = reading.rows, reading.mixtures
+    mixed = bool(mixtures or bounds.values)
+    exact = asked.bounded and rows.bounded and not mixed and wanted.lower() in rows.days and not bounds.moved
+    text, time_column = _text(asked, tree, columns, wanted, kind, exact, checks)
+    types = {**columns, time_column: "timestamp" if asked.cadence == "hourly" else "date"}
+    return Written(
+        text=text, time_column=time_column, original=wanted, columns=types,
+        reads=tuple(k.name for k in resolved.reads.values()), inlined=resolved.inlined, key=key_of(shape, {}),
+        one_by_one=asked.bounded and mixed, lookback=bounds.moved, by_day=not mixed,
+        clock=tuple(sorted({_called(n) for n in tree.find_all(*_CLOCK)})),
+        checks=tuple(sorted(dict.fromkeys(checks), key=lambda c: (c.line, c.what))),
+    )  # fmt: skip
+
+
+def inline(asked: Asked, name: str, lookup: Lookup) -> tuple[Inline, tuple[Difference, ...]]:
+    """The query as a part of those that read it. Raises Untranslatable."""
+    resolved, bounds, checks = _prepared(asked, lookup)
+    if bounds.values or bounds.moved:
+        line, said = bounds.values[0] if bounds.values else (asked.line, "a bound")
+        raise Untranslatable(f"`{said}` in a model without days", line=line)
+    return (
+        Inline(name=name, tree=resolved.tree, reads=resolved.reads, inlined=resolved.inlined),
+        tuple(checks),
+    )
+
+
+def _prepared(asked: Asked, lookup: Lookup) -> tuple[Resolved, Bounds, list[Difference]]:
+    tree = parse("\n" * (asked.line - 1) + asked.text, asked.line, asked.dialect)
+    if not isinstance(tree, exp.Query):
+        raise Untranslatable("the model is no query", line=asked.line)
+    checks = differences(tree, asked.dialect, asked.line)
+    tree.set("order", None)
+    cut: list[tuple[exp.Table, str]] = []
+    if asked.cut:
+        for table in tree.find_all(exp.Table):
+            column = asked.cut.get(".".join(p.name for p in table.parts).lower())
+            if column:
+                cut.append((table, column))
+    resolved = resolve(tree, lookup, asked.line)
+    for table, column in cut:
+        _cut(table, column)
+    for select in resolved.tree.find_all(exp.Select):
+        for node in select.expressions:  # `id::INT` is called id by the tools, and otherwise by Spark
+            if not isinstance(node, exp.Alias | exp.Column | exp.Star) and not node.alias and node.output_name:
+                node.replace(exp.alias_(node.copy(), node.output_name))
+    return resolved, with_bounds(resolved.tree, asked.line), checks
+
+
+def _cut(table: exp.Table, column: str) -> None:
+    """An input cut to the interval, as the tool does it."""
+    alias = table.alias_or_name
+    plain = table.copy()
+    plain.set("alias", None)
+    plain.set("joins", None)
+    name = exp.column(column)
+    where = exp.And(
+        this=exp.GTE(this=name.copy(), expression=exp.Placeholder(this="start")),
+        expression=exp.LT(this=name.copy(), expression=exp.Placeholder(this="end")),
+    )
+    query = exp.select("*").from_(plain).where(where, copy=False)
+    sub = exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(alias)))
+    if table.args.get("joins"):
+        sub.set("joins", table.args["joins"])
+    table.replace(sub)
+
+
+def _by_day(asked: Asked, resolved: Resolved, shape: exp.Query, columns: Mapping[str, str]) -> tuple[str, Reading]:
+    """The output that tells intervals, and how the query reads by days."""
+    dated = {flat(n): k.days for n, k in resolved.reads.items() if k.model}
+    models = frozenset(flat(n) for n, k in resolved.reads.items() if k.model)
+    line = asked.line
+    first = read_by_day(shape, dated, models, line)
+    said = next((n for n in columns if n.lower() == asked.time_column.lower()), "") if asked.time_column else ""
+    if asked.time_column and not said:
+        why = f"it gives {', '.join(columns)}"
+        raise Untranslatable(f"the query gives no column `{asked.time_column}`", why=why, line=line)
+    if asked.bounded and said:
+        return said, first
+    best: tuple[tuple[bool, int, int], str, Reading] | None = None
+    for reading in [first, *_tries(resolved, shape, dated, models, line)]:
+        for place, name in enumerate(columns):
+            if name.lower() not in reading.rows.days:
+                continue
+            rank = name != said, len(reading.mixtures), place
+            if best is None or rank < best[0]:
+                best = rank, name, reading
+    if best is None:
+        what = f"`{said}` is not a day of the input" if said else "no column says which day a row is of"
+        why = "a model here has rows of days: each belongs to one, and stays there"
+        fix = "keep it there as a query over what is shown here, or read its table as a source (docs/models.md)"
+        raise Untranslatable(what, why=why, fix=fix, line=line)
+    if best[2].rows.cut:
+        fix = "keep it there as a query over what is shown here"
+        cut = next((m for m in best[2].mixtures if m.what.startswith("LIMIT")), Mixture(line=line, what="LIMIT"))
+        why = "which rows are in it changes with each new row: they are of no day"
+        raise Untranslatable("LIMIT", why=why, fix=fix, line=cut.line)
+    return best[1], best[2]
+
+
+def _tries(
+    resolved: Resolved, shape: exp.Query, dated: Mapping[str, frozenset[str]], models: frozenset[str], line: int
+) -> list[Reading]:
+    """The query read with one column of one source as the day of its rows."""
+    read: list[Reading] = []
+    wanted = _cast_to_days(shape)
+    for name, known in resolved.reads.items():
+        if known.model:
+            continue
+        for column, kind in known.columns.items():
+            if (temporal(kind) or column.lower() in wanted) and len(read) < _MOST_TRIES:
+                read.append(read_by_day(shape, {**dated, flat(name): frozenset([column.lower()])}, models, line))
+    return read
+
+
+def _cast_to_days(shape: exp.Query) -> set[str]:
+    """Columns of which the query itself makes days."""
+    found: set[str] = set()
+    for node in shape.find_all(exp.Cast, exp.Func):
+        if type(node) is exp.Cast and not temporal(
+            node.to.sql(dialect="spark").lower().replace("timestamp_ltz", "timestamp")
+        ):
+            continue
+        column = day_column(node)
+        if column is not None:
+            found.add(column.name.lower())
+    return found
+
+
+def _checked(
+    asked: Asked, resolved: Resolved, bounds: Bounds, reading: Reading, wanted: str, kind: str, checks: list[Difference]
+) -> None:
+    """Note what is to be checked. Raises Untranslatable for what is read whole of a model."""
+    by_flat = {flat(n): k.name for n, k in resolved.reads.items()}
+    if reading.rows.free:
+        names = ", ".join(sorted(by_flat[n] for n in reading.rows.free))
+        first = reading.mixtures[0] if reading.mixtures else Mixture(line=asked.line, what="")
+        fix = "join it by its day, cut it to the interval, or write `lookback` for earlier days"
+        why = f"{first.what}: a day's rows would depend on all days of it, which a plan does not follow"
+        raise Untranslatable(f"all days of {names} are read", why=why, fix=fix, line=first.line)
+    for mixture in reading.mixtures:
+        if asked.bounded:
+            why = "it is computed for each interval by itself (`batch_size: 1`), as a run there does"
+        else:
+            why = (
+                "there each run computes all rows anew; here an interval keeps what it was given when it was built, "
+                "and each batch reads all of the input"
+            )
+        checks.append(Difference(line=mixture.line, what=mixture.what, why=why))
+    for line, said in bounds.values:
+        why = "its value is that of the interval: each is computed by itself (`batch_size: 1`)"
+        checks.append(Difference(line=line, what=f"`{said}` is a value", why=why))
+    for column in bounds.dates:
+        if isinstance(column, exp.Column) and not temporal(kind) and kind:
+            why = "texts are compared with a date: Spark casts them, and stops at one that is none"
+            checks.append(Difference(line=line_of(column, asked.line), what=f"`{column.name}` is {kind}", why=why))
+    if bounds.moved:
+        why = f"`lookback: {bounds.moved}` says that an interval reads so many earlier days"
+        checks.append(Difference(line=asked.line, what="a bound before the interval", why=why))
+    if kind == "timestamp" and bounds.dates and asked.cadence != "hourly":
+        why = "a date as the last bound leaves out all of that day but its midnight there; here the whole day is read"
+        checks.append(Difference(line=asked.line, what=f"`{wanted}` is a timestamp", why=why))
+    if asked.bounded and wanted.lower() not in reading.rows.days:
+        why = "it is not shown to be the day of the input: rows of other intervals are left out"
+        checks.append(Difference(line=asked.line, what=f"the time column `{wanted}`", why=why))
+    if wanted.lower() != asked.time_column.lower():
+        why = "nothing there says by what days are told: it is the first output that is the day of an input's row"
+        checks.append(Difference(line=asked.line, what=f"the time column `{wanted}`", why=why))
+
+
+def _text(
+    asked: Asked, tree: exp.Query, columns: Mapping[str, str], wanted: str, kind: str, exact: bool,
+    checks: list[Difference],
+) -> tuple[str, str]:  # fmt: skip
+    """The query for Spark, cut to the wanted intervals, and its time column."""
+    inner = _spark(tree, asked.line, checks)
+    unit, added = INTERVALS[asked.cadence]
+    at = quoted(wanted)
+    if kind == "date" and asked.cadence == "daily":
+        if exact:
+            return inner, wanted
+        names, day, bound = [quoted(n) for n in columns], wanted, at
+    elif kind == "timestamp" or asked.cadence != "daily":
+        day = added if added not in columns else f"{wanted}_{added}"
+        moment = at if kind in ("timestamp", "date") else f"CAST({at} AS {'TIMESTAMP' if unit == 'HOUR' else 'DATE'})"
+        truncated = f"date_trunc('{unit}', {moment})"
+        whole = {"DAY": f"CAST({moment} AS DATE)", "HOUR": truncated}.get(unit, f"CAST({truncated} AS DATE)")
+        names, bound = [*(quoted(n) for n in columns), f"{whole} AS {day}"], moment
+    else:
+        day, bound = wanted, f"CAST({at} AS DATE)"
+        names = [f"{bound} AS {at}" if n == wanted else quoted(n) for n in columns]
+        why = "its type is not known to be a date: it is cast, which stops at a value that is none"
+        checks.append(
+            Difference(line=asked.line, what=f"the time column `{wanted}` is {kind or 'of no known type'}", why=why)
+        )
+    body = "\n".join(f"  {one}" if one else one for one in inner.splitlines())
+    said = ",\n  ".join(names)
+    text = f"SELECT\n  {said}\nFROM (\n{body}\n) AS rows_of_days\nWHERE {bound} >= :start AND {bound} < :end"
+    return text, day
+
+
+def _called(node: exp.Expr) -> str:
+    return node.sql(dialect="spark").lower().removesuffix("()") + "()"
+
+
+def _spark(tree: exp.Query, line: int, checks: list[Difference]) -> str:
+    generator = Dialect.get_or_raise("spark").generator(
+        pretty=True, comments=False, unsupported_level=ErrorLevel.IGNORE
+    )
+    try:
+        text = generator.generate(tree)
+    except RecursionError:
+        raise Untranslatable("the query is nested too deeply", line=line) from None
+    except (SqlglotError, ValueError, TypeError, AttributeError) as error:
+        why = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        raise Untranslatable("the query cannot be written for Spark", why=why, line=line) from None
+    lost = generator.unsupported_messages
+    checks += [Difference(line=line, what=m[:200], why="Spark has nothing that is the same") for m in lost]
+    return text
