@@ -421,7 +421,9 @@ def test_what_is_written_is_what_the_last_release_wrote() -> None:
     for row in expected["plans"]:
         if "id" in (said := json.loads(row["plan"] or "{}")):
             row["plan"] = json.dumps({**said, "format": 1}, sort_keys=True)
-    assert as_text(written()) == as_text(expected)
+    found = written()
+    assert found.pop("writer_leases") == []  # came after that release, and holds what is under way
+    assert as_text(found) == as_text(expected)
 
 
 def test_rows_of_the_last_release_are_read() -> None:

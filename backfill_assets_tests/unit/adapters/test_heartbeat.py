@@ -19,8 +19,9 @@ from backfill_assets.adapters.heartbeat import (
     runs_folder,
     sending_heartbeats,
 )
-from backfill_assets.core.errors import StateError
 from backfill_assets.state.heartbeats import why_stopped
+from backfill_assets.state.store import MemoryStore
+from backfill_assets.state.writer_leases import WriterLeases
 
 BEATS = """
 import sys, time
@@ -91,22 +92,25 @@ def test_old_files_are_removed(tmp_path: Path) -> None:
     assert [f.name for f in folder.iterdir()] == ["young.json"]
 
 
-def test_who_was_refused_stops_nobody(tmp_path: Path) -> None:
-    """Where one process at a time builds, the sign that another one gives before it looks is there for a moment: a run
-    that builds goes on with its next model; another run looks."""
-    from backfill_assets.adapters import heartbeat
+def test_signs_of_life_alone_stop_nobody(tmp_path: Path) -> None:
+    """Where one process at a time writes to a table, another one that only gives them is not asked about: neither where
+    nobody has the lease, nor where this process has it."""
+    from backfill_assets.adapters import heartbeat, writer_lease
 
     house, runs = str(tmp_path), Path(runs_folder(str(tmp_path)))
+    runs.mkdir(parents=True)
+    (runs / "theirs.json").write_text(json.dumps({"run": "theirs", "home": "elsewhere/1", "pid": 7}))
+    leases = WriterLeases(MemoryStore())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(heartbeat, "is_s3", lambda _: True)
-        with heartbeat.building(house, "mine"):
-            (runs / "theirs.json").write_text(json.dumps({"run": "theirs", "home": "elsewhere/1", "pid": 7}))
-            with heartbeat.building(house, "mine"):
-                pass
-            with pytest.raises(StateError, match="another process builds"), heartbeat.building(house, "another"):
-                raise AssertionError("it was let in")
-            next(iter(heartbeat._HEARTS.values())).heard -= 20
-            with pytest.raises(StateError, match="another process builds"), heartbeat.building(house, "mine"):
-                raise AssertionError("it was let in")
-        with pytest.raises(StateError, match="another process builds"), heartbeat.building(house, "mine"):
-            raise AssertionError("it was let in")
+        for module in (heartbeat, writer_lease):
+            patch.setattr(module, "is_s3", lambda _: True)
+        with (
+            sending_heartbeats(house, "mine"),
+            writer_lease.writing(house, leases, "mine", "daily", "v1"),
+            writer_lease.writing(house, leases, "mine", "daily", "v1"),
+        ):
+            [lease] = leases.all()
+            assert (lease.model, lease.run, lease.process) == ("daily", "mine", heartbeat.process_token())
+            assert heartbeat.silent_for(house, lease.process) is not None
+            assert heartbeat.silent_for(house, "another") is None
+        assert leases.all() == []
