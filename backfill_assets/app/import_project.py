@@ -58,6 +58,10 @@ def import_project(root: Path, tool: str, origin: Path, start: date | None = Non
     consumers = consumers_text(_of_models(found.consumers, {n.lower(): n for n in [*fresh, *_stems(there)]}))
     if consumers and (root / _CONSUMERS).exists():
         missing[_CONSUMERS], consumers = consumers, ""
+    if consumers and not _consumers_load(root, fresh, sources, seeds, consumers):
+        why, fix = "they are no entries of consumers.yml", "write them yourself (docs/consumers.md)"
+        found.left.append(Left(place="manifest.json:1", what="exposures", why=why, fix=fix))
+        consumers = ""
     if lacks:  # what the entries name, for when they are added
         for path, text in seeds.items():
             _save(root / path, text, new=True)
@@ -148,20 +152,7 @@ def _check(
 
     with tempfile.TemporaryDirectory(prefix="backfill-import-") as place:
         trial = Path(place).resolve()
-        for name in ("backfill.yml", _SOURCES, "consumers.yml"):
-            if (root / name).exists():
-                shutil.copyfile(root / name, trial / name)
-        for name in (MODELS_FOLDER, "audits"):
-            if (root / name).is_dir():
-                shutil.copytree(root / name, trial / name)
-        (trial / MODELS_FOLDER).mkdir(exist_ok=True)
-        if sources:
-            (trial / _SOURCES).write_text(sources, encoding="utf-8")
-        for path, text in seeds.items():
-            _save(trial / path, text)
-        files = {trial / MODELS_FOLDER / f"{n}.sql": n for n in fresh}
-        for file, name in files.items():
-            file.write_text(fresh[name].text, encoding="utf-8")
+        files = _lay(root, trial, fresh, sources, seeds)
         while fresh:
             try:
                 read_project(trial, no_records)
@@ -183,6 +174,44 @@ def _check(
                 for file, name in files.items():
                     if name not in fresh:
                         file.unlink(missing_ok=True)
+
+
+def _lay(
+    root: Path, trial: Path, fresh: Mapping[str, TranslatedModel], sources: str, seeds: Mapping[str, str]
+) -> dict[Path, str]:
+    """A copy of the project with what would be written; its new files, with the names of models."""
+    for name in ("backfill.yml", _SOURCES, _CONSUMERS):
+        if (root / name).exists():
+            shutil.copyfile(root / name, trial / name)
+    for name in (MODELS_FOLDER, "audits"):
+        if (root / name).is_dir():
+            shutil.copytree(root / name, trial / name)
+    (trial / MODELS_FOLDER).mkdir(exist_ok=True)
+    if sources:
+        (trial / _SOURCES).write_text(sources, encoding="utf-8")
+    for path, text in seeds.items():
+        _save(trial / path, text)
+    files = {trial / MODELS_FOLDER / f"{n}.sql": n for n in fresh}
+    for file, name in files.items():
+        file.write_text(fresh[name].text, encoding="utf-8")
+    return files
+
+
+def _consumers_load(
+    root: Path, fresh: Mapping[str, TranslatedModel], sources: str, seeds: Mapping[str, str], consumers: str
+) -> bool:
+    """Whether the project loads with a consumers.yml beside what is written."""
+    from backfill_assets.project.reading import read_project
+
+    with tempfile.TemporaryDirectory(prefix="backfill-import-") as place:
+        trial = Path(place).resolve()
+        _lay(root, trial, fresh, sources, seeds)
+        (trial / _CONSUMERS).write_text(consumers, encoding="utf-8")
+        try:
+            read_project(trial, no_records)
+        except ProjectError:
+            return False
+    return True
 
 
 def _write(

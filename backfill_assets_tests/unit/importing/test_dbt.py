@@ -276,6 +276,15 @@ def test_exposures_are_consumers_and_singular_tests_are_named(tmp_path: Path) ->
     assert (consumer.name, consumer.owner) == ("board", "a@b.c")
 
 
+def test_exposures_that_are_no_consumers_leave_the_project_loading(tmp_path: Path) -> None:
+    """Two that become one name: the file would be refused by every command."""
+    board = {"type": "ml", "owner": {}, "depends_on": {"nodes": ["model.shop.m"]}}
+    twins = {f"exposure.shop.{n}": {**board, "name": n} for n in ("a b", "a_b")}
+    root, done = imported(tmp_path, [model(), UNIQUE], exposures=twins)
+    assert [x.what for x in done.left] == ["exposures"]
+    assert load_project(root).consumers == {}
+
+
 CODES = [
     GOOD,
     "select o.id, o.day, o.amount * 2 as twice from {{ source('raw', 'orders') }} as o where o.status = 'paid'",

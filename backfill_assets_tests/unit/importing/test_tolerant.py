@@ -87,6 +87,8 @@ def test_a_window_over_history_reads_the_query_of_its_input(tmp_path: Path) -> N
 @pytest.mark.parametrize("query", [
     "SELECT id, day, sum(amount) OVER (PARTITION BY customer_id ORDER BY id, amount, status) AS s FROM raw.orders\n"
     "WHERE day BETWEEN @start_ds AND @end_ds",
+    "SELECT id, day, count(*) OVER (PARTITION BY customer_id) AS n FROM raw.orders\n"
+    "WHERE day >= @start_ds AND day <= @end_ds",
     "SELECT id, max(day) AS day, count(*) AS n FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds GROUP BY id",
     "SELECT id, @end_ds AS day, count(*) AS n FROM raw.orders WHERE day = @end_ds GROUP BY id",
     "SELECT o.id, o.day, i.price FROM raw.orders AS o JOIN raw.items AS i ON o.id = i.order_id\n"
