@@ -67,10 +67,15 @@ class NamedTables:
 
     def _described(self, table: VersionKey) -> dict[str, str]:
         """What the catalog says of a table's name; nothing when there is none."""
-        if not self._spark.catalog.tableExists(self._name(table)):
+        catalog, schema = quoted(self.names.catalog), literal(self.names.schema.lower())
+        if not self._spark.sql(f"SHOW SCHEMAS IN {catalog} LIKE {schema}").collect():
             return {}
-        # DESCRIBE would read the table's log, which may be half gone: a janitor was killed over it.
-        [row] = self._spark.sql(f"SHOW TABLE EXTENDED IN {self._schema} LIKE {literal(table_name(*table))}").collect()
+        # What else there is to ask would read the table's log, which may be half gone: a janitor was killed over it.
+        named = f"SHOW TABLE EXTENDED IN {self._schema} LIKE {literal(table_name(*table))}"
+        rows = self._spark.sql(named).collect()
+        if not rows:
+            return {}
+        [row] = rows
         pairs = (line.partition(": ") for line in str(row["information"]).splitlines())
         return {key.strip(): value.strip() for key, _, value in pairs}
 
