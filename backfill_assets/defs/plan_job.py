@@ -24,7 +24,7 @@ from backfill_assets.plan.stages import Build
 from backfill_assets.promote.lifecycle import collision_text, parallel_plan_text, plan_text
 
 
-@job("plan", step="plan", description="Say what changed, what is missing and what would be done. Changes nothing.")
+@job("plan", step="make_plan", description="Say what changed, what is missing and what would be done. Changes nothing.")
 def plan_job(run: Launched) -> None:
     """Plans, and stores nothing: the step's output has the plan, what it takes, whom it affects, what is in its way."""
     found = preview(run.place, run.request)

@@ -25,7 +25,7 @@ def status_job(run: Launched) -> None:
     run.context.add_output_metadata({"status": dg.MetadataValue.json(found.to_json())})
 
 
-@job("verify", step="verify", description="Check that a packet, or everything that is kept, is unchanged.")
+@job("verify", step="verify_records", description="Check that a packet, or everything that is kept, is unchanged.")
 def verify_job(run: Launched) -> None:
     """Compares files with their hashes: a packet's, or (`all`) all records and every file that is shown. Fails when
     anything is wrong."""

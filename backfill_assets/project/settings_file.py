@@ -219,12 +219,20 @@ class _Tables(Strict):
     catalog: Annotated[str, BeforeValidator(_catalog)] = TableNames(schema="").catalog
 
 
+def _said(value: object) -> object:
+    if value is None:
+        raise ValueError("it has no value")
+    return value
+
+
 class _Settings(Strict):
     name: Annotated[str, BeforeValidator(_name)] = Settings().name
     environment: Annotated[str, BeforeValidator(_environment)] = Settings().environment
     warehouse: Annotated[str, BeforeValidator(_location)] = Settings().warehouse
     clock: Instant | None = None
-    batch_size: int | None = Field(default=Settings().batch_size, ge=1, le=1_000_000, strict=True)
+    batch_size: Annotated[int | None, BeforeValidator(_said)] = Field(
+        default=Settings().batch_size, ge=1, le=1_000_000, strict=True
+    )
     retention_days: int = Field(default=Settings().retention_days, ge=14, le=30, strict=True)
     cutover_grace: float = Field(default=Settings().cutover_grace, ge=0, le=3600, strict=True, allow_inf_nan=False)
     tables: _Tables | None = None

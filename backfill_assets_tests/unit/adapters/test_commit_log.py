@@ -28,7 +28,7 @@ def test_sessions_of_a_warehouse_in_a_bucket_have_it(
 ) -> None:
     """Beside Delta's jars, so that it finds them; of a folder, and where the project names another one, they do not."""
     monkeypatch.setattr("backfill_assets.adapters.session.delta_jars", lambda _: [Path("/ivy/delta.jar")])
-    monkeypatch.setattr("backfill_assets.adapters.session.check_java", lambda: 17)
+    monkeypatch.setattr("backfill_assets.adapters.session.java_build", lambda: "17")
     monkeypatch.setattr(object_store, "_access", lambda *_: BucketAccess(region="eu-west-1"))
     (tmp_path / "backfill.yml").write_text("name: tests\n")
     given = {"spark.master": master, "spark.jars": "/own.jar", "spark.driver.extraClassPath": "/class/path"}
