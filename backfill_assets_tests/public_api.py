@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable
 from types import ModuleType
 
 _QUOTED = re.compile(r"(: |-> )'([^']*)'")
@@ -29,9 +30,16 @@ def module_page(module: ModuleType) -> str:
     for name in module.__all__:
         value = getattr(module, name)
         text = inspect.cleandoc(value.__doc__).split("\n\n>>>")[0]
-        kind = "class " if inspect.isclass(value) else ""
-        parts.append(f"## {name}\n\n```python\n{kind}{name}{_folded(inspect.signature(value))}\n```\n\n{text}\n")
+        parts.append(f"## {name}\n\n```pyi\n{_stub(name, value)}\n```\n\n{text}\n")
     return "\n".join(parts)
+
+
+def _stub(name: str, value: Callable[..., object]) -> str:
+    """As a stub file has it, which is Python, in the style that all Python here has."""
+    said = _folded(inspect.signature(value)).replace("'", '"')
+    if inspect.isclass(value):
+        return f"class {name}({value.__base__.__name__}):\n    def __init__{said.replace('(', '(self, ', 1)}: ..."
+    return f"def {name}{said}: ..."
 
 
 def _set_by_init(value: type) -> tuple[str, ...]:

@@ -7,12 +7,9 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 
-from backfill_assets.cli.app import app
 from backfill_assets_tests.projects import CHECKOUT
 from backfill_assets_tests.tutorial import PAGE, plain
 
@@ -55,30 +52,8 @@ def test_links_of_the_readme_lead_somewhere() -> None:
     assert text.count("```bash\n") == 2
 
 
-def test_commands_that_pages_show_exist() -> None:
-    """Each `$ backfill …` of a page: the command, and every option that is written with it."""
-    root: Any = typer.main.get_command(app)
-    known = {name: _options(command) for name, command in root.commands.items()}
-    wrong: list[str] = []
-    shown = 0
-    for page in [CHECKOUT / "README.md", *(CHECKOUT / "docs").glob("*.md"), *(CHECKOUT / "docs/how-to").glob("*.md")]:
-        for line in re.findall(r"^\$ backfill (.+)$", page.read_text(), re.MULTILINE):
-            words = line.partition(" #")[0].split()
-            names = [word for word in words if word in known]
-            options = {word.partition("=")[0] for word in words if word.startswith("--")} - _options(root, inner=False)
-            shown += 1
-            if (options and (not names or options - known[names[0]])) or not (names or options or words[0][0] == "-"):
-                wrong.append(f"{page.name}: backfill {line}")
-    assert shown > 60 and wrong == []
-
-
 def test_instants_and_ids_of_the_tutorial_are_no_promise() -> None:
     """What is compared of the tutorial's page is what a reader sees too: amounts and days stay."""
     text = plain(PAGE.read_text())
     assert "prod.daily_sales VERSION 2024-01-01..2024-01-07 was VERSION" in text
     assert "changed 2024-01-01 south 34.50 → 37.95" in text and not re.search(r"\br\d{14}-", text)
-
-
-def _options(command: Any, *, inner: bool = True) -> set[str]:
-    found = {name for one in command.params for name in (*one.opts, *one.secondary_opts)} | {"--help"}
-    return found.union(*map(_options, getattr(command, "commands", {}).values() if inner else ()))

@@ -1,0 +1,80 @@
+"""What do the pages show in fenced blocks? For the test that holds each of them to the product."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from backfill_assets_tests.projects import CHECKOUT
+
+_FENCE = re.compile(r"^( *)```([^\n`]*)\n(.*?)^\1```[ ]*$", re.DOTALL | re.MULTILINE)
+_TITLE = re.compile(r'title="([^"]+)"')
+_ENDS = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A fenced block: `where` is `page:line` of its fence, `title` the file that it stands for."""
+
+    where: str
+    language: str
+    title: str
+    text: str
+
+
+def pages() -> list[Path]:
+    """Every page: of the top folder, of docs/ with its subfolders, of the examples in the package."""
+    top = [CHECKOUT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md")]
+    return [*top, *sorted((CHECKOUT / "docs").rglob("*.md")), *sorted((CHECKOUT / "backfill_assets").rglob("*.md"))]
+
+
+def blocks() -> Iterator[Block]:
+    """All blocks of all pages, in order."""
+    for page in pages():
+        text = page.read_text()
+        for found in _FENCE.finditer(text):
+            said, line = found[2], text.count("\n", 0, found.start()) + 1
+            title = _TITLE.search(said)
+            yield Block(
+                where=f"{page.relative_to(CHECKOUT)}:{line}",
+                language=(said.split() or [""])[0],
+                title=title[1] if title else "",
+                text=found[3],
+            )
+
+
+def commands(block: Block) -> Iterator[list[str]]:
+    """The words of each simple command in a block for a shell, without comments, pipes and redirections.
+
+    In a `console` block these are what follows `$ `; what is printed is left out.
+    """
+    lines = iter(block.text.splitlines())
+    for line in lines:
+        if block.language == "console":
+            if not line.startswith("$ "):
+                continue
+            line = line[2:]
+        while (words := _words(line)) is None:  # a quote or a backslash goes on in the next line
+            line = f"{line.removesuffix(chr(92))}\n{next(lines)}"
+        command: list[str] = []
+        for word in [*words, ";"]:
+            if word not in _ENDS:
+                command.append(word)
+            elif command:
+                yield command
+                command = []
+
+
+def _words(line: str) -> list[str] | None:
+    """The line's words and operators; None when it is not over."""
+    if line.rstrip().endswith("\\"):
+        return None
+    reader = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
+    reader.whitespace_split = True
+    try:
+        return list(reader)
+    except ValueError:
+        return None
