@@ -38,12 +38,13 @@ from backfill_assets.promote.promote import ViewCatalog
 from backfill_assets.promote.proposal import propose
 from backfill_assets.promote.release import Attempt, Released, Sealing, release_case
 from backfill_assets.state.changes import Changes
+from backfill_assets.state.columns import Columns
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.proofs import DIFF, Finding, Proof
 from backfill_assets.state.required_approvals import needed_from
 from backfill_assets.state.rules import declared_rules
-from backfill_assets.state.store import ControlTable, Filter, MemoryStore, Row, Store, TableSpec
+from backfill_assets.state.store import ControlTable, Filter, Keep, MemoryStore, Row, Store, TableSpec
 from backfill_assets.state.tables import Contents, DataCommit, Readable, StoredTable
 from backfill_assets.state.versions import Version
 
@@ -580,6 +581,14 @@ class MortalTable:
     def stream(self, where: Filter | None = None) -> Iterator[Row]:
         self._check()
         return self.table.stream(where)
+
+    def columns(self, names: Collection[str], where: Filter | None = None) -> Columns:
+        self._check()
+        return self.table.columns(names, where)
+
+    def chosen(self, names: Collection[str], keep: Keep) -> Iterator[Row]:
+        self._check()
+        return self.table.chosen(names, keep)
 
     def revision(self) -> int:
         self._check()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
-from itertools import repeat
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backfill_assets.adapters.control_rows import ControlRows, predicate
 from backfill_assets.adapters.delta_errors import delta_reason
 from backfill_assets.adapters.durable import sync_since
 from backfill_assets.adapters.growing_table import (
@@ -22,7 +22,18 @@ from backfill_assets.adapters.growing_table import (
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import ConflictError, StateError
 from backfill_assets.project.object_store import delta_options, is_out_of_reach, is_s3, unreachable, way_back
-from backfill_assets.state.store import ColumnType, ControlTable, Filter, Row, TableSpec, matches, numbered
+from backfill_assets.state.columns import Columns
+from backfill_assets.state.store import (
+    ColumnType,
+    ControlTable,
+    Filter,
+    Keep,
+    Row,
+    TableSpec,
+    columns_of,
+    matches,
+    numbered,
+)
 
 if TYPE_CHECKING:
     from arro3.core import DataType, Table
@@ -32,12 +43,6 @@ KEEP_FOR_EVER = {
     "delta.logRetentionDuration": "interval 3650 days",
     "delta.deletedFileRetentionDuration": "interval 3650 days",
 }
-
-
-_BLANK: Mapping[ColumnType, object] = {
-    "text": "", "time": datetime.fromtimestamp(0, UTC), "int": 0, "float": 0.0, "bool": False,
-}  # fmt: skip
-"""What a row that an earlier release wrote has in columns that came later."""
 
 
 _ATTEMPTS = 1000
@@ -78,26 +83,23 @@ class DeltaControlTable:
         table = self._open()
         return self._rows(table, where) if table else iter(())
 
-    def _rows(self, table: DeltaTable, where: Filter | None) -> Iterator[Row]:
-        from deltalake import QueryBuilder
-
-        condition = f" WHERE {_predicate(where)}" if where else ""
-        younger = self._younger(table)
-        names = [name for name in self._spec.columns if name not in younger]
-        columns = ", ".join(f'"{name}"' for name in names)
+    def columns(self, names: Collection[str], where: Filter | None = None) -> Columns:
+        table = self._open()
+        if table is None:
+            return columns_of([], self._spec, names)
         with self._readable():
-            for part in QueryBuilder().register("t", table).execute(f"SELECT {columns} FROM t{condition}"):
-                values: list[Iterable[object]] = []
-                for name, kind in self._spec.columns.items():
-                    column, blank = None if name in younger else part.column(name), _BLANK[kind]
-                    if column is None:
-                        values.append(repeat(blank, part.num_rows))
-                    elif column.null_count:
-                        values.append([blank if value is None else value for value in column.to_pylist()])
-                    else:
-                        values.append(column.to_pylist())
-                for row in zip(*values, strict=True):
-                    yield dict(zip(self._spec.columns, row, strict=True))
+            return ControlRows(table, self._spec).columns(names, where)
+
+    def chosen(self, names: Collection[str], keep: Keep) -> Iterator[Row]:
+        table = self._open()
+        return self._told(ControlRows(table, self._spec).chosen(names, keep)) if table else iter(())
+
+    def _rows(self, table: DeltaTable, where: Filter | None) -> Iterator[Row]:
+        return self._told(ControlRows(table, self._spec).rows(where))
+
+    def _told(self, rows: Iterator[Row]) -> Iterator[Row]:
+        with self._readable():
+            yield from rows
 
     def revision(self) -> int:
         table = self._open()
@@ -162,7 +164,7 @@ class DeltaControlTable:
                     table,
                     self._arrow(numbered(rows, self._spec, table.version() + 1)),
                     mode="overwrite",
-                    predicate=_predicate(where),
+                    predicate=predicate(where),
                     commit_properties=CommitProperties(custom_metadata=dict(note), max_commit_retries=0),
                 )
             except CommitFailedError as error:
@@ -195,10 +197,6 @@ class DeltaControlTable:
             with self._durable(table.version()), suppress(CommitFailedError):
                 remove_old(table, self._location, every=every)
 
-    def _younger(self, table: DeltaTable) -> set[str]:
-        """The columns that came with a later release than the one that made the table."""
-        return set(self._spec.columns) - {field.name for field in table.schema().fields}
-
     def _whole(self) -> DeltaTable:
         """The table with every column, to write to."""
         from deltalake import Field
@@ -210,7 +208,7 @@ class DeltaControlTable:
         if table is None:
             with self._durable(-1):
                 table = self._create()
-        if younger := self._younger(table):
+        if younger := ControlRows(table, self._spec).younger:
             kinds = {"text": "string", "time": "timestamp", "int": "long", "float": "double", "bool": "boolean"}
             with self._durable(table.version()):
                 table.alter.add_columns(
@@ -334,11 +332,3 @@ def _micros(value: object) -> int:
     assert isinstance(value, datetime)
     whole = int(value.replace(microsecond=0).timestamp())
     return whole * 1_000_000 + value.microsecond
-
-
-def _predicate(where: Filter) -> str:
-    parts = []
-    for column, values in where.items():
-        texts = ", ".join("'" + value.replace("'", "''") + "'" for value in values)
-        parts.append(f'"{column}" IN ({texts})' if texts else "1 = 0")
-    return " AND ".join(parts)

@@ -17,6 +17,7 @@ from backfill_assets.plan.faults import Fault
 from backfill_assets.promote.interrupted_pins import InterruptedPin, interrupted_pins
 from backfill_assets.state.at_work import seconds_at_work
 from backfill_assets.state.heartbeats import Heartbeat, why_stopped
+from backfill_assets.state.in_flight import open_or_failed
 from backfill_assets.state.ledger import Entry, Kind, by_version
 from backfill_assets.state.pinned import PinnedConsumer, pinned_consumers
 
@@ -167,7 +168,7 @@ def read_status(place: Context) -> ProjectStatus:
     """The project's status, from the ledger and the environment."""
     facts = place.facts()
     models = facts.bounded(place.project).models
-    entries = by_version(place.control.ledger.entries())
+    entries = by_version(open_or_failed(place.control.ledger))
     beats, here = read_heartbeats(place.warehouse), machine_name()
     found: list[ModelStatus] = []
     for name, model in models.items():
@@ -194,7 +195,7 @@ def read_status(place: Context) -> ProjectStatus:
                 provisional=facts.provisional(model),
                 running=running,
                 stopped=tuple(stopped),
-                pace=pace_of(mine, running, model.cadence, missing.count(model.cadence)),
+                pace=_pace(place, running, model.cadence, missing.count(model.cadence)),
                 last_failure=next((e for e in reversed(failures) if e.interval not in covered.complete), None),
             )
         )
@@ -210,6 +211,12 @@ def read_status(place: Context) -> ProjectStatus:
         interrupted=interrupted_pins(place.control, place.environment, now=datetime.now(UTC)),
         writers=read_writers(place),
     )
+
+
+def _pace(place: Context, running: tuple[Entry, ...], cadence: Cadence, missing: int) -> Pace | None:
+    """The same of what runs, by all that is recorded of it."""
+    known = place.control.ledger.entries([running[-1].model]) if running else []
+    return pace_of([e for e in known if e.version == running[-1].version], running, cadence, missing)
 
 
 def _windows(place: Context, models: Sequence[ModelStatus], beats: Sequence[Heartbeat]) -> WindowStatus | None:

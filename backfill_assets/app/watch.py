@@ -102,4 +102,5 @@ def _source_facts(context: Context, facts: Facts | None = None) -> WatchFacts:
         at=datetime.now(UTC),
         lasts=timedelta(hours=context.project.settings.watch_hours),
         loaded=facts.standing if facts and facts.environment == shown else None,
+        entries=facts.entries if facts else None,
     )

@@ -22,7 +22,8 @@ from backfill_assets.plan.shown_whole import with_shown_whole
 from backfill_assets.plan.versions import BuiltVersion, invalidated, shown_segments
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.ledger import DECIDING, Coverage, EntriesByVersion, Entry, by_version
+from backfill_assets.state.history import History
+from backfill_assets.state.ledger import Coverage, EntriesByVersion, Entry
 from backfill_assets.state.releases import Release, out_of_sight
 from backfill_assets.state.rules import Rules, RulesInForce, declared_rules
 from backfill_assets.state.settling import Settling
@@ -65,7 +66,7 @@ class Facts:
     written: Mapping[str, ColumnTexts] = field(default_factory=dict[str, ColumnTexts])
     """What was written about the columns of the version that the environment's pointer of a model shows."""
     entries: EntriesByVersion = field(default_factory=dict[tuple[str, str], list[Entry]])
-    """What the ledger says of the tables of all models."""
+    """What the ledger says of the tables of all models; but that batches began."""
     versions: Mapping[tuple[str, str], BuiltVersion] = field(default_factory=dict[tuple[str, str], BuiltVersion])
     """Every version that was ever built. Only looked up for a restatement of all versions; with `published`."""
     published: Mapping[tuple[str, str], Segments] = field(default_factory=dict[tuple[str, str], Segments])
@@ -141,7 +142,7 @@ def read_facts(
     """
     shown = control.environments.read(environment)
     names = [name for name in project.models if models is None or name in models]
-    groups = by_version(control.ledger.entries(kinds=DECIDING))
+    groups = History(control.ledger)
     states = shown_states(
         project, {n: p for n, p in shown.pointers.items() if models is None or n in names}, groups, log
     )
@@ -155,7 +156,7 @@ def read_facts(
     with ThreadPoolExecutor(max_workers=8) as pool:
         wanted = [source for name, source in project.sources.items() if name in read]
         pinned = dict(zip((s.name for s in wanted), pool.map(pins.pin, wanted), strict=True))
-    revisions = [key for key in groups if key[1] != logic_of(key[1]) and key[0] in names]
+    revisions = [key for key in groups if groups[key] and key[1] != logic_of(key[1]) and key[0] in names]
     patched = {
         version: version_coverage(
             groups[name, version],
@@ -250,14 +251,14 @@ def bounded_now(
     waiting = {name for name, model in project.models.items() if model.waits}
     if waiting:
         pointers = {n: p for n, p in control.environments.read(environment).pointers.items() if n in waiting}
-        groups = by_version(control.ledger.entries(sorted(pointers), kinds=DECIDING))
+        groups = History(control.ledger)
         others = {n: p for n, p in pointers.items() if p.version != project.fingerprints[n]}
         zones = _zones(_recorded(others, control.versions.all())) if others else {}
         project = with_shown_whole(project, pointers, shown_states(project, pointers, groups, log), zones)
     cut = bounded(project, extents, now, ready_until=ready_until)
     if cut.models == project.models:
         return project
-    groups = by_version(control.ledger.entries(kinds=DECIDING))
+    groups = History(control.ledger)
     seen = _coverages(project, groups, log, list(project.models), now)
     return bounded(project, extents, now, {name: covered.built for name, (covered, _) in seen.items()}, ready_until)
 

@@ -477,12 +477,11 @@ def _moves(project: Project, facts: Facts, request: Request, name: str, complete
     if pointer is None:
         return bool(complete)
     shown = pointer.segments.in_table(project.fingerprints[name])
-    own = shown.covers & complete
-    built = facts.coverage[name].batches(own)
+    own, have = shown.covers & complete, facts.coverage[name]
     return (
         bool(_rewrites(pointer, project.fingerprints[name], None, complete, facts.keeps_older))
         or bool(complete - pointer.covers)
         or bool(building & own)
-        or any(e.table_commit > s.commit for part, e in built for s in shown if part.intersection(s.interval))
+        or any(have.newest(own & Ranges((s.interval,))) > s.commit for s in shown)
         or as_written(pointer.columns, project.columns.get(name, ())) != pointer.columns
     )

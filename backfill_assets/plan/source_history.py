@@ -6,12 +6,13 @@ are older than those that are shown.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
-from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.pin import Pin, made_anew
 from backfill_assets.plan.patch import affected_interval
@@ -59,7 +60,7 @@ def changes_since(said: Pin, began: datetime, history: SourceHistory) -> list[So
     """The changes that came after what a batch read that `began` then."""
     if "commit" in said:
         read = cast(int, said["commit"])
-        if read > history.head or made_anew(said, _table_at(history, read)):
+        if _anew(said, history):
             return [SourceChange(name="the table was made anew", touches=None)]
         return [c for c in history.changes if c.commit > read]
     if said["files"] == history.digest:
@@ -67,13 +68,54 @@ def changes_since(said: Pin, began: datetime, history: SourceHistory) -> list[So
     return _files_since(said, began, history)
 
 
-def touched_by(model: Model, changes: list[SourceChange], back: timedelta) -> tuple[Ranges, list[SourceChange], bool]:
+Reached = tuple[Ranges, Sequence[SourceChange], bool]
+"""A model's intervals that changes reach, these changes, and whether one of them does not say what it touches."""
+
+
+def touched_by(model: Model, changes: Sequence[SourceChange], back: timedelta) -> Reached:
     """The model's intervals that the changes reach, the changes, and whether one of them does not say. `back`: how much
     earlier than a source says what it changed may belong."""
-    vague = any(c.touches is None for c in changes)
-    spans = (t for c in changes if c.touches is not None for t in c.touches)
-    touched = Ranges.of(Interval(max(t.start, _FIRST + back) - back, t.end) for t in spans)
-    return Ranges.of(affected_interval(model, None, t) for t in touched), changes, vague
+    spans = Ranges.of(span for change in changes for span in _spans(change, back))
+    return _reached(model, spans), changes, any(c.touches is None for c in changes)
+
+
+class Touched:
+    """What `touched_by` says of what came after any commit of a Delta source: added up once, from the newest change to
+    the oldest. A source has a commit a day, and so have the batches that read it."""
+
+    def __init__(self, model: Model, history: SourceHistory, back: timedelta) -> None:
+        self._model, self._history, self._back = model, history, back
+        self._changes = sorted(history.changes, key=lambda c: c.commit)
+        spans, vague = NOTHING, False
+        self._after = [(spans, vague)]
+        for change in reversed(self._changes):
+            spans = spans | Ranges.of(_spans(change, back))
+            vague = vague or change.touches is None
+            self._after.append((spans, vague))
+        self._after.reverse()
+        self._commits = [c.commit for c in self._changes]
+
+    def since(self, said: Pin, began: datetime) -> Reached:
+        """Of what came after what a batch read that `began` then."""
+        if "commit" not in said or _anew(said, self._history):
+            return touched_by(self._model, changes_since(said, began, self._history), self._back)
+        at = bisect_right(self._commits, cast(int, said["commit"]))
+        spans, vague = self._after[at]
+        return _reached(self._model, spans), self._changes[at:], vague
+
+
+def _spans(change: SourceChange, back: timedelta) -> list[Interval]:
+    return [Interval(max(t.start, _FIRST + back) - back, t.end) for t in change.touches or ()]
+
+
+def _reached(model: Model, spans: Ranges) -> Ranges:
+    return Ranges.of(affected_interval(model, None, span) for span in spans)
+
+
+def _anew(said: Pin, history: SourceHistory) -> bool:
+    """Whether the table was made anew since a commit of it was read."""
+    read = cast(int, said["commit"])
+    return read > history.head or made_anew(said, _table_at(history, read))
 
 
 def _table_at(history: SourceHistory, commit: int) -> Pin:

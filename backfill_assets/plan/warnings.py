@@ -47,7 +47,7 @@ def empty_models(project: Project, facts: Facts, models: Collection[str]) -> tup
 
 def _without_rows(project: Project, facts: Facts, name: str) -> Ranges:
     have, pointer = facts.coverage[name], facts.environment.pointers.get(name)
-    if not have.sources or any(entry.rows for _, entry in have.sources):
+    if not have.hollow:
         return NOTHING
     if pointer is None or pointer.version != project.fingerprints[name]:
         return have.built

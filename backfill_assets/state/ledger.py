@@ -6,127 +6,25 @@ import json
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from enum import StrEnum
+from dataclasses import dataclass
+from datetime import datetime
 from operator import attrgetter
 from sys import intern
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from backfill_assets.core.codec import from_plain, of_fields, to_fields, to_plain
+from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.state.changes import Changes
+from backfill_assets.state.entries import DECIDING, Entry, Kind, Origin
+from backfill_assets.state.pieces import Source, Sources
 from backfill_assets.state.rows import to_row
-from backfill_assets.state.store import Records, Row, Store, TableSpec, commit_of
+from backfill_assets.state.store import Filter, Keep, Records, Row, Store, TableSpec, commit_of
 
+if TYPE_CHECKING:
+    from backfill_assets.state.columns import Columns
 
-class Kind(StrEnum):
-    """What an entry says of its interval. Only STARTED and FAILED change nothing: they are there for people."""
-
-    STARTED = "started"
-    """A batch began."""
-    BUILT = "built"
-    """Rows were committed, in `table_commit`; no audit has looked at them yet."""
-    AUDITED = "audited"
-    """Every blocking audit of the digest in `audits` passed on what `batch` built."""
-    FAILED = "failed"
-    """A batch gave up; `reason` says why. What was there before still is."""
-    INVALIDATED = "invalidated"
-    """What was built does not count (an audit failed, it was restated, an input changed)."""
-    EMPTY = "empty"
-    """Recorded as complete without computing it, because somebody asked for that."""
-    WITHDRAWN = "withdrawn"
-    """An EMPTY or a BUILT that no longer counts, because somebody said so."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
-    """What computed rows that were copied: a batch of another version's table, and when it began to read its inputs."""
-
-    version: str
-    commit: int
-    batch: str
-    began: datetime
-    scope: str = ""
-    """Of rows that were computed within a scope: which. Those outside of it were copied."""
-    by_key: bool = False
-    """Whether that is of all rows of a key for which the scope holds."""
-    read: Mapping[str, object] = field(default_factory=dict[str, object])
-    """What the rows of a scope were computed from: the newest that any of these rows read, while `inputs` are of the
-    oldest. Empty where there is no scope."""
-
-    def to_plain(self) -> dict[str, Any]:
-        """As it is stored."""
-        return {name: said for name, said in to_fields(self).items() if said or name not in ("scope", "by_key", "read")}
-
-    @classmethod
-    def of_plain(cls, raw: Mapping[str, Any]) -> Origin:
-        return of_fields(cls, raw)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One thing that happened to one range of one version. `inputs` maps each upstream to what was read of it.
-
-    `rows` are those that were computed, `bytes` those that were written; `changes` says what a MERGE did, None for a
-    batch that replaced its interval.
-    """
-
-    kind: Kind
-    model: str
-    version: str
-    interval: Interval
-    table_commit: int = -1
-    batch: str = ""
-    attempt: int = 1
-    run: str = ""
-    audits: str = ""
-    inputs: Mapping[str, object] | None = None
-    rows: int = 0
-    bytes: int = 0
-    changes: Changes | None = None
-    seconds: float = 0.0
-    reason: str = ""
-    through: datetime | None = None
-    """Of a BUILT that is partial: the instant at which its interval was still open. None: it was over."""
-    at: datetime
-    id: str = ""
-    origin: Origin | None = None
-    """Of a BUILT whose rows were copied, all of them under other names or those outside a scope: what computed them,
-    from the `inputs`."""
-    sequence: int = 0
-    """Its place in the order in which entries were committed; the ledger gives it. 0: of an older release."""
-
-    @property
-    def began(self) -> datetime:
-        """When the batch that computed the rows, or the oldest of them, began to read its inputs."""
-        return self.origin.began if self.origin else self.at - timedelta(seconds=self.seconds)
-
-    @property
-    def computed_by(self) -> Origin:
-        """What computed the rows: this batch, unless all of them were copied."""
-        if self.origin and not self.origin.scope:
-            return self.origin
-        read = self.origin.read if self.origin else {}
-        return Origin(version=self.version, commit=self.table_commit, batch=self.batch, began=self.began, read=read)
-
-    @property
-    def newest(self) -> tuple[Mapping[str, object], datetime]:
-        """What the newest of the rows were computed from, and when their batch began to read it."""
-        if self.origin and self.origin.read:
-            return self.origin.read, self.at - timedelta(seconds=self.seconds)
-        return self.inputs or {}, self.began
-
-    @property
-    def order(self) -> tuple[int, datetime, str]:
-        """What is larger happened later. Clocks decide only among entries of older releases."""
-        return self.sequence, self.at, self.id
-
-
-DECIDING = frozenset(Kind) - {Kind.STARTED, Kind.FAILED}
-"""The kinds that coverage is computed from."""
-_LASTING = frozenset(Kind) - {Kind.STARTED}
+_LASTING = DECIDING | {Kind.FAILED}
 
 LEDGER = TableSpec(
     name="ledger",
@@ -197,6 +95,15 @@ class Ledger(Records):
         times: dict[tuple[object, object], Interval] = {}
         return sorted((_from_row(row, times) for row in self._table.stream(where)), key=_ORDER)
 
+    def columns(self, names: Collection[str], where: Filter | None = None) -> Columns:
+        """Columns of the table, of all entries that match."""
+        return self._table.columns(names, where)
+
+    def chosen(self, names: Collection[str], keep: Keep) -> list[Entry]:
+        """The entries that are wanted by these columns of them, oldest first."""
+        times: dict[tuple[object, object], Interval] = {}
+        return sorted((_from_row(row, times) for row in self._table.chosen(names, keep)), key=_ORDER)
+
     def since(self, revision: int, models: Collection[str], *, kinds: Collection[Kind]) -> list[Entry]:
         """What was recorded of these models and kinds by commits after a revision."""
         return [e for e in self.entries(models, kinds=kinds) if commit_of(e.sequence) > revision]
@@ -240,7 +147,7 @@ class Coverage:
     lapsed: Ranges = NOTHING
     refused: tuple[tuple[Interval, str], ...] = ()
     """What is missing because it was invalidated, and the reason that was given: an audit that failed, for one."""
-    sources: tuple[tuple[Interval, Entry], ...] = ()
+    sources: Sequence[Source] = ()
     shown_apart: Segments = NO_ROWS
 
     @property
@@ -255,7 +162,13 @@ class Coverage:
     @property
     def partial(self) -> Ranges:
         """What of `green` and `unaudited` was computed of an interval that is still open."""
-        return Ranges.of(part for part, entry in self.sources if entry.through)
+        return Ranges.of(part for part, entry in Sources.of(self.sources).single if entry.through)
+
+    @property
+    def hollow(self) -> bool:
+        """Whether something was computed, and no row came of it anywhere."""
+        sources = Sources.of(self.sources)
+        return bool(sources) and sources.hollow
 
     def without(self, ranges: Ranges) -> Coverage:
         """The same with these missing."""
@@ -265,16 +178,17 @@ class Coverage:
             empty=self.empty - ranges,
             lapsed=self.lapsed,
             refused=self.refused,
-            sources=tuple((part, entry) for whole, entry in self.sources for part in Ranges((whole,)) - ranges),
+            sources=Sources.of(self.sources).without(ranges),
             shown_apart=self.shown_apart.without(ranges),
         )
 
     def batches(self, ranges: Ranges) -> list[tuple[Interval, Entry]]:
         """Which BUILT entries computed these ranges, cut to them."""
-        found: list[tuple[Interval, Entry]] = []
-        for interval, entry in self.sources:
-            found.extend((common, entry) for common in ranges & Ranges((interval,)))
-        return found
+        return list(Sources.of(self.sources).within(ranges))
+
+    def newest(self, ranges: Ranges) -> int:
+        """The newest table commit that computed any of these ranges; -1 where none did."""
+        return Sources.of(self.sources).within(ranges).newest
 
 
 def coverage(

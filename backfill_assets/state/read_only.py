@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from backfill_assets.core.errors import StateError
-from backfill_assets.state.store import ControlTable, Filter, Row, Store, TableSpec
+from backfill_assets.state.columns import Columns
+from backfill_assets.state.store import ControlTable, Filter, Keep, Row, Store, TableSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,12 @@ class ReadOnlyTable:
 
     def stream(self, where: Filter | None = None) -> Iterator[Row]:
         return self.inner.stream(where)
+
+    def columns(self, names: Collection[str], where: Filter | None = None) -> Columns:
+        return self.inner.columns(names, where)
+
+    def chosen(self, names: Collection[str], keep: Keep) -> Iterator[Row]:
+        return self.inner.chosen(names, keep)
 
     def revision(self) -> int:
         return self.inner.revision()

@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import overload
 
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment, Segments
+from backfill_assets.state.history import VersionHistory
 from backfill_assets.state.ledger import Coverage, Dirt, EntriesByVersion, Entry, Kind
+from backfill_assets.state.pieces import Pieces, Sources
 from backfill_assets.state.tables import TableLog, compare_log
 
 
@@ -31,11 +34,46 @@ class ShownPart:
         return self.segment.interval
 
 
+@dataclass(slots=True, eq=False)
+class ShownParts(Sequence[ShownPart]):
+    """The parts of what is shown: those that were looked at one by one, and pieces of segments whose entries are read
+    when somebody looks at them."""
+
+    single: Sequence[ShownPart]
+    pieces: Sequence[tuple[Segment, Pieces]]
+    _all: tuple[ShownPart, ...] | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, parts: Sequence[ShownPart]) -> ShownParts:
+        """Of any parts."""
+        return parts if isinstance(parts, ShownParts) else cls(parts, ())
+
+    def __len__(self) -> int:
+        return len(self.single) + sum(len(p) for _, p in self.pieces)
+
+    @overload
+    def __getitem__(self, at: int) -> ShownPart: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[ShownPart]: ...
+    def __getitem__(self, at: int | slice) -> ShownPart | Sequence[ShownPart]:
+        if self._all is None:
+            read = (
+                ShownPart(segment=replace(segment, interval=part), entry=entry)
+                for segment, pieces in self.pieces
+                for part, entry in pieces.sources()
+            )
+            self._all = (*self.single, *read)
+        return self._all[at]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and [*self] == [*other]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownState:
     """What is shown of a model, part by part, and what is known of it."""
 
-    parts: tuple[ShownPart, ...] = ()
+    parts: Sequence[ShownPart] = ()
     partial: Ranges = NOTHING
     """Built while it was open: such rows are replaced once the interval is over."""
     unaudited: Ranges = NOTHING
@@ -55,6 +93,7 @@ class ShownState:
 def shown_state(pointer: Pointer, groups: EntriesByVersion, log: TableLog, *, audits: str | None) -> ShownState:
     """What is known of all that a pointer shows. `audits` is the digest of the present audits (None: of whichever)."""
     parts: list[ShownPart] = []
+    pieces: list[tuple[Segment, Pieces]] = []
     partial: list[Interval] = []
     unaudited: list[Interval] = []
     unknown: list[Interval] = []
@@ -63,9 +102,16 @@ def shown_state(pointer: Pointer, groups: EntriesByVersion, log: TableLog, *, au
     for segment in pointer.segments:
         entries = groups.get((pointer.model, segment.version), ())
         head = log.head(pointer.model, segment.version)
-        known, spots = compare_log(entries, log, pointer.model, segment.version, head) if head >= 0 else ((), [])
+        left = Ranges((segment.interval,))
+        if (plain := _plain(entries, segment, head)) is not None:
+            history, mine = plain
+            pieces.append((segment, mine))
+            unaudited.extend(mine.where(~history.passed(mine, audits, or_any=True)).covers)
+            known, spots, left = history.others, (), left - mine.covers
+        else:
+            known, spots = compare_log(entries, log, pointer.model, segment.version, head) if head >= 0 else ((), ())
         verdicts = _verdicts(known, audits)
-        for part, entry in _built(known if head >= segment.commit else (), segment):
+        for part, entry in _built(known if head >= segment.commit else (), segment.commit, left):
             parts.append(ShownPart(segment=replace(segment, interval=part), entry=entry))
             if entry is None:
                 unknown.append(part)
@@ -83,13 +129,22 @@ def shown_state(pointer: Pointer, groups: EntriesByVersion, log: TableLog, *, au
                 hit = Ranges((segment.interval,)) & Ranges((spot.interval or segment.interval,))
                 foreign[_who(spot)].extend(hit)
     return ShownState(
-        parts=tuple(parts),
+        parts=ShownParts(parts, pieces),
         partial=Ranges.of(partial),
         unaudited=Ranges.of(unaudited),
         red={reason: Ranges.of(found) for reason, found in red.items() if found},
         foreign={what: Ranges.of(found) for what, found in foreign.items() if found},
         unknown=Ranges.of(unknown),
     )
+
+
+def _plain(entries: Sequence[Entry], segment: Segment, head: int) -> tuple[VersionHistory, Pieces] | None:
+    """What of a segment the newest builds of plain intervals made; None where its table's log has to be looked at, or
+    what is shown of one is an older build."""
+    if not isinstance(entries, VersionHistory) or not entries.is_whole(head) or head < segment.commit:
+        return None
+    pieces = entries.shown(segment)
+    return None if pieces is None else (entries, pieces)
 
 
 def as_shown(head: Coverage, version: str, pointer: Pointer | None, shown: ShownState | None) -> Coverage:
@@ -101,20 +156,30 @@ def as_shown(head: Coverage, version: str, pointer: Pointer | None, shown: Shown
     """
     if pointer is None or shown is None:
         return head
-    mine = [p for p in shown.of(version) if p.segment.version == version or pointer.version == version]
-    newest = _by_commit(head)
-    stays = [p for p in mine if not (p.entry and p.entry.through) and not _is_newest(p, version, newest)]
-    held = Ranges.of(p.interval for p in stays)
+
+    def mine(segment: Segment) -> bool:
+        return segment.logic == version and version in (segment.version, pointer.version)
+
+    parts, newest = ShownParts.of(shown.parts), _Newest(head)
+    own = ShownParts(
+        [p for p in parts.single if mine(p.segment)],
+        [(s, p) for s, p in parts.pieces if mine(s) and s.version == version and not newest.has_all(p)],
+    )
+    stays = [p for p in own if not (p.entry and p.entry.through) and not newest.has(p, version)]
+    stays.sort(key=lambda p: p.interval)
+    pieces = [(s, p) for s, p in parts.pieces if mine(s) and s.version != version]
+    held = Ranges.of([*(p.interval for p in stays), *(part for _, p in pieces for part in p.covers)])
     if not held:
         return head
     kept = head.without(held)
-    sources = [*kept.sources, *((p.interval, p.entry) for p in stays if p.entry)]
     return Coverage(
         green=kept.green | (held - shown.unaudited),
         unaudited=kept.unaudited | (held & shown.unaudited),
         empty=kept.empty,
         lapsed=kept.lapsed - held,
-        sources=tuple(sorted(sources, key=lambda s: s[0])),
+        sources=Sources.of(kept.sources).beside(
+            ((p.interval, p.entry) for p in stays if p.entry), (p for _, p in pieces)
+        ),
         shown_apart=Segments(p.segment for p in stays if p.segment.version == version),
     )
 
@@ -128,11 +193,10 @@ def _verdicts(entries: Iterable[Entry], audits: str | None) -> Mapping[str, Sequ
     return found
 
 
-def _built(entries: Sequence[Entry], segment: Segment) -> list[tuple[Interval, Entry | None]]:
-    """By which batch each part of a segment was built, as its table was at the segment's commit."""
+def _built(entries: Sequence[Entry], commit: int, left: Ranges) -> list[tuple[Interval, Entry | None]]:
+    """By which batch each part of these ranges was built, as the table was at a commit."""
     found: list[tuple[Interval, Entry | None]] = []
-    left = Ranges((segment.interval,))
-    built = [e for e in entries if e.kind is Kind.BUILT and e.table_commit <= segment.commit]
+    built = [e for e in entries if e.kind is Kind.BUILT and e.table_commit <= commit]
     for entry in sorted(built, key=lambda e: (e.table_commit, e.at, e.id), reverse=True):
         mine = left & Ranges((entry.interval,))
         found.extend((part, entry) for part in mine)
@@ -140,20 +204,29 @@ def _built(entries: Sequence[Entry], segment: Segment) -> list[tuple[Interval, E
     return [*found, *((part, None) for part in left)]
 
 
-def _by_commit(head: Coverage) -> Mapping[tuple[str, int], Sequence[Interval]]:
-    """Batch and table commit → the intervals of which the table's newest commit has their rows."""
-    found: dict[tuple[str, int], list[Interval]] = defaultdict(list)
-    for interval, entry in head.sources:
-        found[entry.batch, entry.table_commit].append(interval)
-    return found
+class _Newest:
+    """Of which builds a table's newest commit still has the rows, and they count."""
 
+    def __init__(self, head: Coverage) -> None:
+        sources = Sources.of(head.sources)
+        self._pieces = sources.pieces
+        self._found: dict[tuple[str, int], list[Interval]] = defaultdict(list)
+        for interval, entry in sources.single:
+            self._found[entry.batch, entry.table_commit].append(interval)
 
-def _is_newest(part: ShownPart, version: str, newest: Mapping[tuple[str, int], Sequence[Interval]]) -> bool:
-    """Whether the table's newest commit still has the rows that are shown, and they count."""
-    if part.segment.version != version or part.entry is None:
-        return False
-    same = newest.get((part.entry.batch, part.entry.table_commit), ())
-    return not Ranges((part.interval,)) - Ranges.of(same)
+    def has(self, part: ShownPart, version: str) -> bool:
+        """Whether it has all of a part."""
+        if part.segment.version != version or part.entry is None:
+            return False
+        left = Ranges((part.interval,)) - Ranges.of(self._found.get((part.entry.batch, part.entry.table_commit), ()))
+        for pieces in self._pieces if left else ():  # in these a table commit is of one batch
+            there = pieces.within(left)
+            left = left - there.where(there.commit == part.entry.table_commit).covers
+        return not left
+
+    def has_all(self, pieces: Pieces) -> bool:
+        """Whether it was told from the same columns, and has all of their time: then it has what these say."""
+        return any(pieces.load is there.load and not pieces.covers - there.covers for there in self._pieces)
 
 
 def _who(spot: Dirt) -> str:

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, Protocol
+from datetime import datetime
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, cast
 
 from backfill_assets.core.errors import ConflictError
+from backfill_assets.state.columns import Columns, Texts, micros
+
+if TYPE_CHECKING:
+    from backfill_assets.state.columns import Flags
 
 ColumnType = Literal["text", "time", "int", "float", "bool"]
 Row = Mapping[str, object]
 Filter = Mapping[str, Collection[str]]
 """Text column → the values that are wanted; an empty filter wants every row."""
+
+
+Keep = Callable[[Columns], "Flags"]
+"""Says of some rows, by a few of their columns, which ones are wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +52,15 @@ class ControlTable(Protocol):
     def stream(self, where: Filter | None = None) -> Iterator[Row]:
         """The same, one after the other: of a table that grows, all rows at once are much more than what is made of
         them."""
+        ...
+
+    def columns(self, names: Collection[str], where: Filter | None = None) -> Columns:
+        """These columns (of text, whole numbers or times) of the rows that match. Every column of them is read: what
+        cannot be is noticed."""
+        ...
+
+    def chosen(self, names: Collection[str], keep: Keep) -> Iterator[Row]:
+        """The rows that `keep` wants, by these columns of them, one after the other."""
         ...
 
     def revision(self) -> int:
@@ -127,6 +145,14 @@ class MemoryTable:
     def stream(self, where: Filter | None = None) -> Iterator[Row]:
         return iter(self.read(where))
 
+    def columns(self, names: Collection[str], where: Filter | None = None) -> Columns:
+        return columns_of(self.read(where), self.spec, names)
+
+    def chosen(self, names: Collection[str], keep: Keep) -> Iterator[Row]:
+        rows = list(self.rows)
+        wanted = keep(columns_of(rows, self.spec, names)) if rows else ()
+        return (row for row, mine in zip(rows, wanted, strict=True) if mine)
+
     def revision(self) -> int:
         return self.commits - 1
 
@@ -163,6 +189,20 @@ class MemoryStore:
 
     def table(self, spec: TableSpec) -> MemoryTable:
         return self.tables.setdefault(spec.name, MemoryTable(spec=spec))
+
+
+def columns_of(rows: Sequence[Row], spec: TableSpec, names: Collection[str]) -> Columns:
+    """Columns of rows that are there one by one."""
+    import numpy as np
+
+    kinds = {name: spec.columns[name] for name in names}
+    times = {n: [micros(cast(datetime, r[n])) for r in rows] for n, kind in kinds.items() if kind == "time"}
+    whole = {n: [cast(int, r[n]) for r in rows] for n, kind in kinds.items() if kind == "int"}
+    return Columns(
+        rows=len(rows),
+        numbers={name: np.array(values, np.int64) for name, values in (times | whole).items()},
+        texts={n: Texts.of(cast(str, r[n]) for r in rows) for n, kind in kinds.items() if kind == "text"},
+    )
 
 
 def matches(row: Row, where: Filter | None) -> bool:

@@ -11,6 +11,7 @@ from typing import Protocol
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.segments import IntervalCounts, Segments
 from backfill_assets.state.changes import Changes
+from backfill_assets.state.history import VersionHistory
 from backfill_assets.state.ledger import Coverage, Dirt, Entry, Kind, coverage
 
 
@@ -141,6 +142,8 @@ def version_coverage(
     if head < 0:
         empties = [e for e in entries if e.kind in (Kind.EMPTY, Kind.WITHDRAWN)]
         return coverage(empties, audits=audits), head
+    if isinstance(entries, VersionHistory) and entries.is_whole(head):
+        return entries.coverage(audits, over), head
     there, spots = compare_log(entries, log, model, version, head)
     return coverage(there, audits=audits, over=over, dirt=spots, commit=head), head
 

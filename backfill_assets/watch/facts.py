@@ -16,6 +16,7 @@ from backfill_assets.promote.rehearsal import Readability
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.pinned import PinnedConsumer
+from backfill_assets.state.read_inputs import ReadInputs
 from backfill_assets.state.releases import Release
 from backfill_assets.state.settling import Settling
 from backfill_assets.state.shown_state import ShownState
@@ -68,6 +69,8 @@ class WatchFacts:
     """Oldest first."""
     entries: Mapping[tuple[str, str], Sequence[Entry]]
     """The ledger's, by model and version."""
+    reads: ReadInputs | None = field(default=None, compare=False)
+    """What the batches of models that read sources read, in columns; None: their entries say it."""
     histories: Mapping[str, SourceHistory] = field(default_factory=dict[str, SourceHistory])
     """By source."""
     newest: Mapping[str, datetime] = field(default_factory=dict[str, datetime])

@@ -5,19 +5,22 @@ Those that are provisional are left to the next routine run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import timedelta
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import cast
 
 from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.segments import is_adopted, logic_of
+from backfill_assets.core.segments import Segment, Segments, is_adopted, logic_of
 from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.patch import affected_interval, restatement
-from backfill_assets.plan.source_history import SourceChange, SourceHistory, changes_since, touched_by
+from backfill_assets.plan.source_history import Reached, SourceHistory, Touched
 from backfill_assets.plan.stale_inputs import shown_parts
+from backfill_assets.state.columns import instant, micros
+from backfill_assets.state.history import VersionHistory
+from backfill_assets.state.ledger import Entry
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.watch.facts import WatchFacts
 from backfill_assets.watch.notice import Notice, NoticeKind
@@ -106,11 +109,24 @@ def _of_source(
     """The parts of what is shown that one source touched since they were built; why goes into `found`."""
     expected, parts = model.expected(look.now), list[Interval]()
     timeless = look.project.sources[source].time_column is None
-    memory: dict[object, tuple[Ranges, list[SourceChange], bool]] = {}
-    for segment, part, entry in shown_parts(look.entries, pointer):
+    after, memory = Touched(model, history, back), dict[object, Reached]()
+
+    def since(said: Mapping[str, object], began: datetime, batch: str) -> Reached:
+        key = (said["commit"], said.get("table")) if "commit" in said else batch
+        if key not in memory:
+            memory[key] = after.since(said, began)
+        return memory[key]
+
+    def reach(said: Mapping[str, object] | None) -> Interval | None:
+        """In which time parts that read this have to be looked at: all that was touched is in it. None: in no time."""
+        if said is None or "commit" not in said or cast(int, said["commit"]) < history.since:
+            return _EVER
+        touched, _, vague = since(said, _NO_MATTER, "")
+        return _EVER if vague else touched.span
+
+    for segment, part, said, began, batch in _to_look_at(look, pointer, source, reach):
         if is_adopted(segment.version):  # no source of this project was read for it
             continue
-        said = cast("Mapping[str, Mapping[str, object]]", entry.inputs or {}).get(source)
         if said is None or ("commit" not in said and "files" not in said):
             blind.setdefault(source, f"{model.name} does not say what it read of it in {part}")
             continue
@@ -119,10 +135,7 @@ def _of_source(
                 f"changes until commit {history.since} cannot be told: the source's log does not reach back"
                 " to what was read"
             )
-        key = (said["commit"], said.get("table")) if "commit" in said else entry.id or entry.batch
-        if key not in memory:
-            memory[key] = touched_by(model, changes_since(said, entry.began, history), back)
-        touched, changes, vague = memory[key]
+        touched, changes, vague = since(said, began, batch)
         mine = Ranges((part,)) & expected
         if vague and mine and (timeless or "files" in said):  # such sources change all the time: no alarm each day
             names = _named({c.name for c in changes if c.touches is None})
@@ -144,6 +157,52 @@ def _of_source(
             if any(c.at is not None and c.touches and c.touches.count(Cadence.DAILY) > 1 for c in changes):
                 found.coarse.add(source)
     return Ranges.of(parts)
+
+
+Looked = tuple[Segment, Interval, Mapping[str, object] | None, datetime, str]
+"""A part of a segment, what its batch read of a source, when it began to, and its name. Of a Delta source the last two
+do not matter."""
+
+
+def _to_look_at(
+    look: WatchFacts,
+    pointer: Pointer,
+    source: str,
+    reach: Callable[[Mapping[str, object] | None], Interval | None],
+) -> Iterator[Looked]:
+    """The parts of what is shown, by start in each segment; but those that nothing `reach`es since they were read."""
+    import numpy as np
+
+    for segment in pointer.segments:
+        known = look.entries.get((pointer.model, segment.version), ())
+        pieces = known.shown(segment) if isinstance(known, VersionHistory) and look.reads else None
+        codes = look.reads.codes(known, pieces) if isinstance(known, VersionHistory) and look.reads and pieces else None
+        alone = replace(pointer, segments=Segments([segment]))
+        if not isinstance(known, VersionHistory) or pieces is None or codes is None or look.reads is None:
+            yield from (_looked(*shown, source) for shown in shown_parts(look.entries, alone))
+            continue
+        others = {(pointer.model, segment.version): known.others}
+        found = [_looked(*shown, source) for shown in shown_parts(others, alone)]
+        texts, each = np.unique(codes, return_inverse=True)
+        read = [look.reads.text(code).get(source) for code in texts.tolist()]
+        files = np.array([r is not None and "commit" not in r and "files" in r for r in read], np.bool_)[each]
+        spans = [reach(r) for r in read]
+        first = np.array([micros(s.start) if s else 0 for s in spans], np.int64)[each]
+        last = np.array([micros(s.end) if s else 0 for s in spans], np.int64)[each]
+        near = ~files & (first < last) & (pieces.start < last) & (pieces.end > first)
+        ends = zip(*(c[near].tolist() for c in (pieces.start, pieces.end, each)), strict=True)
+        found += [(segment, Interval(instant(a), instant(b)), read[text], _NO_MATTER, "") for a, b, text in ends]
+        found += [_looked(segment, *one, source) for one in pieces.where(files).sources()]
+        yield from sorted(found, key=lambda each: each[1])
+
+
+def _looked(segment: Segment, part: Interval, entry: Entry, source: str) -> Looked:
+    said = cast("Mapping[str, Mapping[str, object]]", entry.inputs or {}).get(source)
+    return segment, part, said, entry.began, entry.id or entry.batch
+
+
+_NO_MATTER = datetime.min.replace(tzinfo=UTC)
+_EVER = Interval(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 
 def _notice(look: WatchFacts, model: Model, stale: _Found) -> Notice:

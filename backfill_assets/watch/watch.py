@@ -20,8 +20,9 @@ from backfill_assets.promote.mismatches import pairs_apart, shown_apart
 from backfill_assets.promote.rehearsal import rehearse
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.ledger import DECIDING, EntriesByVersion, Entry, by_version
-from backfill_assets.state.ledger import Kind as Said
+from backfill_assets.state.history import History
+from backfill_assets.state.ledger import EntriesByVersion
+from backfill_assets.state.read_inputs import ReadInputs
 from backfill_assets.state.settling import settling_by
 from backfill_assets.state.shown_state import ShownState, shown_state
 from backfill_assets.state.tables import TableLog, TableStorage, rows_of
@@ -74,17 +75,19 @@ def read_source_facts(
     at: datetime,
     lasts: timedelta,
     loaded: Mapping[str, ShownState] | None = None,
+    entries: EntriesByVersion | None = None,
 ) -> WatchFacts:
     """Read what tells which rows are shown that were built before their sources changed. `project` is as the
     environment shows it, with the audits that were promoted; `fingerprints` are of the loaded code, and `digests` of
-    its audits, where the environment shows it. `loaded`: what is known of all that is shown, by these digests, where
-    somebody looked just now."""
+    its audits, where the environment shows it. `loaded`: what is known of all that is shown, by these digests, and
+    `entries` of the ledger, where somebody looked just now."""
     pointers = environment.pointers
-    entries = by_version(control.ledger.entries(list(pointers), kinds=DECIDING | {Said.FAILED})) if pointers else {}
+    entries = (History(control.ledger) if entries is None else entries) if pointers else {}
     standing = _standing(project, pointers, entries, log, digests, loaded or {})
     project = with_shown_whole(project, pointers, standing, {})
     wanted = _read(project, pointers)
-    oldest = _oldest_commits(pointers, entries)
+    reads = ReadInputs.of(control.ledger, [name for name in pointers if _of_sources(project, name)])
+    oldest = _oldest_commits(pointers, reads)
     releases = control.releases.all(environment.name)
     with ThreadPoolExecutor(max_workers=8) as pool:
         histories = pool.map(lambda s: sources.history(s, oldest.get(s.name, 0)), wanted)
@@ -97,6 +100,7 @@ def read_source_facts(
             environment=environment,
             releases=releases,
             entries=entries,
+            reads=reads,
             histories=dict(zip((s.name for s in wanted), histories, strict=True)),
             settling=settling_by(control.rules.of(environment.name), releases, now),
             standing=standing,
@@ -166,16 +170,18 @@ def _standing(
     }
 
 
-def _oldest_commits(pointers: Mapping[str, Pointer], entries: Mapping[tuple[str, str], list[Entry]]) -> dict[str, int]:
+def _of_sources(project: Project, name: str) -> bool:
+    """Whether a model reads a source itself."""
+    return name in project.models and any(u.name in project.sources for u in project.models[name].upstreams)
+
+
+def _oldest_commits(pointers: Mapping[str, Pointer], reads: ReadInputs) -> dict[str, int]:
     """Source → the oldest of its Delta commits that something shown may have been built from."""
     oldest: dict[str, int] = {}
     for name, pointer in pointers.items():
         for version in {s.version for s in pointer.segments}:
-            for entry in entries.get((name, version), []):
-                for source, said in (entry.inputs or {}).items():
-                    commit = said.get("commit") if isinstance(said, dict) and "version" not in said else None
-                    if entry.kind is Said.BUILT and isinstance(commit, int):
-                        oldest[source] = min(commit, oldest.get(source, commit))
+            for source, commit in reads.oldest((name, version)):
+                oldest[source] = min(commit, oldest.get(source, commit))
     return oldest
 
 

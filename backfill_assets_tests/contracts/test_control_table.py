@@ -16,6 +16,7 @@ import pytest
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.core.errors import ConflictError
 from backfill_assets.core.intervals import utc
+from backfill_assets.state.columns import instant
 from backfill_assets.state.store import MemoryStore, Row, Store, TableSpec
 
 SPEC = TableSpec(
@@ -74,6 +75,45 @@ def test_rows_come_one_by_one(store: Store) -> None:
     table.append([row("later")])
     assert sorted(r["number"] for r in stream) == list(range(20_000))  # type: ignore[type-var]
     assert list(table.stream({"key": ["later"]})) == table.read({"key": ["later"]}) == [row("later")]
+
+
+def test_columns_say_what_rows_say(store: Store) -> None:
+    """Numbers, times to the microsecond and texts of all rows, or of those that match; in more than one portion. Rows
+    that are chosen by columns are whole."""
+    table = store.table(SPEC)
+    assert table.columns(["key", "at", "number"]).rows == 0
+    assert list(table.chosen(["key"], lambda said: said.texts["key"].are(["1"]))) == []
+    there = [{**row(STRANGE[n % len(STRANGE)], n - 3), "at": AT - timedelta(days=30 * n)} for n in range(20_000)]
+    for at in range(0, len(there), 7_000):
+        table.append(there[at : at + 7_000])
+    found = table.columns(["key", "at", "number"])
+    texts = found.texts["key"]
+    keys, numbers = [texts.values[code] for code in texts.codes.tolist()], found.numbers["number"].tolist()
+    told = zip(keys, found.numbers["at"].tolist(), numbers, strict=True)
+    listed = [{**row(key, number), "at": instant(at)} for key, at, number in told]
+    assert sorted(listed, key=_number) == there
+    some = table.columns(["number"], {"key": ["a`b", "nobody"]}).numbers["number"]
+    assert sorted(some.tolist()) == [r["number"] for r in there if r["key"] == "a`b"]
+    chosen = table.chosen(
+        ["key", "number"], lambda said: said.texts["key"].are([""]) & (said.numbers["number"] > 9_000)
+    )
+    assert sorted(chosen, key=_number) == [r for r in there if r["key"] == "" and r["number"] > 9_000]  # type: ignore[operator]
+
+
+def _number(found: Row) -> int:
+    return int(found["number"])  # type: ignore[call-overload]
+
+
+def test_columns_that_came_later(store: Store) -> None:
+    """What an earlier release wrote has blanks in them."""
+    old = TableSpec(name="things", columns={"key": "text"})
+    store.table(old).append([{"key": "a"}])
+    if isinstance(store, MemoryStore):
+        return  # its rows are what was written
+    found = store.table(SPEC).columns(["key", "at", "number"])
+    assert (found.numbers["at"].tolist(), found.numbers["number"].tolist()) == ([0], [0])
+    wider = TableSpec(name="things", columns={"key": "text", "said": "text"})
+    assert [*store.table(wider).columns(["said"]).texts["said"].values] == [""]
 
 
 def test_values_come_back_as_they_were(store: Store) -> None:

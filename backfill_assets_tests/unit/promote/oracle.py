@@ -6,16 +6,17 @@ Nothing of the gate is asked: what it says, what it calls changed, whose approva
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, cast
 
 from backfill_assets.core.intervals import Cadence
 from backfill_assets.state.approvals import APPROVALS
+from backfill_assets.state.columns import Columns
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import ENVIRONMENTS, Environment
-from backfill_assets.state.store import ControlTable, Filter, Row, Store, TableSpec
+from backfill_assets.state.store import ControlTable, Filter, Keep, Row, Store, TableSpec
 from backfill_assets_tests.fakes import FakeTables
 
 DAYS = timedelta(days=14)
@@ -255,6 +256,12 @@ class _WatchedTable:
 
     def stream(self, where: Filter | None = None) -> Iterator[Row]:
         return self.table.stream(where)
+
+    def columns(self, names: Collection[str], where: Filter | None = None) -> Columns:
+        return self.table.columns(names, where)
+
+    def chosen(self, names: Collection[str], keep: Keep) -> Iterator[Row]:
+        return self.table.chosen(names, keep)
 
     def revision(self) -> int:
         return self.table.revision()

@@ -21,8 +21,10 @@ from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.environment import Environment
+from backfill_assets.state.ledger import DECIDING, Kind, by_version
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.watch.facts import WatchFacts
+from backfill_assets.watch.late import late_sources
 from backfill_assets.watch.notice import Notice, NoticeKind
 from backfill_assets.watch.watch import SourceReader, read_source_facts, read_watch_facts, watch
 from backfill_assets_tests.fakes import NOW, World, gated
@@ -76,6 +78,9 @@ class Lookout:
         found = read()
         facts = read_facts(self.code, world.control, world.tables, world.pins, now=self.now, environment=shown.name)
         assert read(loaded=facts.standing) == found, "what the facts know is known otherwise"
+        entries = by_version(world.control.ledger.entries(kinds=DECIDING | {Kind.FAILED}))
+        one_by_one = replace(found, reads=None, entries=entries)
+        assert late_sources(found) == late_sources(one_by_one), "columns say other than entries"
         return read_watch_facts(found, world.control, world.tables, world.tables, self.reader)
 
     def _is_shown(self, shown: Environment, name: str) -> bool:

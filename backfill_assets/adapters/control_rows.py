@@ -1,0 +1,170 @@
+"""What is in a control table? Its rows one by one, or columns of all of them as arrays.
+
+Every column is read in any case: a file that is damaged anywhere is noticed by whoever reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, cast, overload
+
+from backfill_assets.state.columns import Columns, Texts
+from backfill_assets.state.store import ColumnType, Filter, Keep, Row, TableSpec
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from arro3.core import RecordBatch
+    from deltalake import DeltaTable
+
+_BLANK: Mapping[ColumnType, object] = {
+    "text": "", "time": datetime.fromtimestamp(0, UTC), "int": 0, "float": 0.0, "bool": False,
+}  # fmt: skip
+"""What a row that an earlier release wrote has in columns that came later."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlRows:
+    """The rows of an opened table."""
+
+    table: DeltaTable
+    spec: TableSpec
+
+    @property
+    def younger(self) -> set[str]:
+        """The columns that came with a later release than the one that made the table."""
+        return set(self.spec.columns) - {field.name for field in self.table.schema().fields}
+
+    def rows(self, where: Filter | None) -> Iterator[Row]:
+        """Those that match."""
+        for part in self._parts(where):
+            yield from self._dicts(part)
+
+    def chosen(self, names: Collection[str], keep: Keep) -> Iterator[Row]:
+        """Those that `keep` wants by these columns."""
+        import numpy as np
+        from arro3.core import Array
+
+        for part in self._parts(None):
+            wanted = np.flatnonzero(keep(self._columns([_arrow(part)], names)))
+            if len(wanted):
+                yield from self._dicts(part.take(Array.from_numpy(wanted.astype(np.uint64))))
+
+    def columns(self, names: Collection[str], where: Filter | None) -> Columns:
+        """These columns of the rows that match."""
+        return self._columns((_arrow(part) for part in self._parts(where)), names)
+
+    def _parts(self, where: Filter | None) -> Iterator[RecordBatch]:
+        from deltalake import QueryBuilder
+
+        condition = f" WHERE {predicate(where)}" if where else ""
+        younger = self.younger
+        columns = ", ".join(f'"{name}"' for name in self.spec.columns if name not in younger)
+        yield from QueryBuilder().register("t", self.table).execute(f"SELECT {columns} FROM t{condition}")
+
+    def _dicts(self, part: RecordBatch) -> Iterator[Row]:
+        values: list[Iterable[object]] = []
+        there = set(part.schema.names)
+        for name, kind in self.spec.columns.items():
+            column, blank = part.column(name) if name in there else None, _BLANK[kind]
+            if column is None:
+                values.append(repeat(blank, part.num_rows))
+            elif column.null_count:
+                values.append([blank if value is None else value for value in column.to_pylist()])
+            else:
+                values.append(column.to_pylist())
+        for row in zip(*values, strict=True):
+            yield dict(zip(self.spec.columns, row, strict=True))
+
+    def _columns(self, parts: Iterable[pa.RecordBatch], names: Collection[str]) -> Columns:
+        import numpy as np
+
+        rows, found = 0, {name: list[Any]() for name in names}
+        for part in parts:
+            rows += part.num_rows
+            for name in names:
+                found[name].append(_column(part, name, self.spec.columns[name]))
+        numbers: dict[str, Any] = {}
+        texts: dict[str, Texts] = {}
+        for name, each in found.items():
+            if self.spec.columns[name] != "text":
+                numbers[name] = np.concatenate([np.zeros(0, np.int64), *each])
+                continue
+            texts[name] = _joined(each)
+        return Columns(rows=rows, numbers=numbers, texts=texts)
+
+
+def _joined(parts: Sequence[Any]) -> Texts:
+    """One column of parts that each have texts of their own."""
+    import numpy as np
+    import pyarrow as pa
+
+    if not parts:
+        return Texts.of(())
+    texts: Any = pa.concat_arrays([part.dictionary for part in parts]).dictionary_encode()
+    places, codes, at = _numbers(texts.indices, np.int32), list[Any](), 0
+    for part in parts:
+        codes.append(places[at : at + len(part.dictionary)][_numbers(part.indices, np.int32)])
+        at += len(part.dictionary)
+    return Texts(codes=np.concatenate(codes).astype(np.int64), values=_Values(texts.dictionary))
+
+
+def _numbers(array: Any, kind: Any) -> Any:
+    """An array without NULLs as numpy has it. (`to_numpy` imports pandas, which takes half a second.)"""
+    import numpy as np
+
+    return np.frombuffer(array.buffers()[1], kind)[array.offset : array.offset + len(array)]
+
+
+class _Values(Sequence[str]):
+    """Texts that are made when somebody asks for them: of a million batches nobody does."""
+
+    def __init__(self, values: Any) -> None:
+        self._values = values
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[str]: ...
+    def __getitem__(self, at: int | slice) -> str | Sequence[str]:
+        return self._values[at].to_pylist() if isinstance(at, slice) else self._values[at].as_py()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values.to_pylist())
+
+
+def predicate(where: Filter) -> str:
+    """A filter in SQL."""
+    parts: list[str] = []
+    for column, values in where.items():
+        texts = ", ".join("'" + value.replace("'", "''") + "'" for value in values)
+        parts.append(f'"{column}" IN ({texts})' if texts else "1 = 0")
+    return " AND ".join(parts)
+
+
+def _arrow(part: RecordBatch) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    return pa.record_batch(cast(Any, part))
+
+
+def _column(part: pa.RecordBatch, name: str, kind: ColumnType) -> Any:
+    """Numbers as they are in an array, texts as a dictionary of them."""
+    import numpy as np
+    import pyarrow as pa
+
+    found: Any = part.column(name) if name in part.schema.names else None
+    if kind != "text":
+        if found is None:
+            return np.zeros(part.num_rows, np.int64)
+        whole = (found.cast(pa.timestamp("us", tz="UTC")) if kind == "time" else found).cast(pa.int64())
+        return _numbers(whole.fill_null(0) if whole.null_count else whole, np.int64).copy()  # lets go of the part
+    if found is None:
+        return pa.nulls(part.num_rows, pa.string()).fill_null("").dictionary_encode()
+    plain = found.cast(pa.string())
+    return (plain.fill_null("") if plain.null_count else plain).dictionary_encode()

@@ -1,0 +1,217 @@
+"""What does the ledger say of every version? Most intervals were built and audited, and that is all: columns tell it.
+
+Entries are read of the others, and of a version that somebody asks for. Nothing of it is kept between commands: each
+look reads the whole ledger.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, overload
+
+from backfill_assets.core.errors import StateError
+from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.segments import Segment
+from backfill_assets.state.columns import instant
+from backfill_assets.state.ledger import DECIDING, Coverage, Entry, Kind, Ledger, coverage
+from backfill_assets.state.ledger import by_version as grouped
+from backfill_assets.state.pieces import Pieces, Sources
+from backfill_assets.state.plain_intervals import VersionColumns, among, by_version
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from backfill_assets.state.columns import Columns, Flags, Numbers
+    from backfill_assets.state.store import Keep
+    from backfill_assets.state.versions import VersionKey
+
+COLUMNS = (
+    "kind", "model", "version", "start", "end", "table_commit", "batch", "audits", "through", "rows", "sequence",
+)  # fmt: skip
+_FEW = 3
+"""So many versions are read one by one; who asks for more gets all by one look."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class VersionHistory(Sequence[Entry]):
+    """The entries of one version, oldest first: read when somebody looks at them."""
+
+    key: VersionKey
+    batches: int
+    """BUILT entries."""
+    even: bool
+    """Whether each of these is of a batch and a table commit of its own."""
+    commit: int
+    """The newest table commit that an entry names."""
+    decides: bool
+    """Whether there are others than those that say that a batch failed."""
+    plain: Pieces
+    """The intervals of which nothing else is recorded than that they were built, and audited, as they are: by the
+    newest build of each."""
+    verdicts: tuple[Numbers, Numbers]
+    """Places in `plain`, and with which audits the batch passed (their place in `audits`)."""
+    audits: Sequence[str]
+    _reader: _Reader = field(repr=False)
+
+    def is_whole(self, head: int) -> bool:
+        """Whether the version's table, whose newest commit is `head`, has what is recorded, and nothing else: commit 0
+        creates it, each later one is a batch."""
+        return self.even and head == self.batches and self.commit <= head
+
+    def shown(self, segment: Segment) -> Pieces | None:
+        """What of a segment the newest builds of plain intervals made; None where it shows an older build of one."""
+        pieces = self.plain.within(Ranges((segment.interval,)))
+        return None if len(pieces) and pieces.commit.max() > segment.commit else pieces
+
+    @property
+    def others(self) -> Sequence[Entry]:
+        """The entries that are about none of `plain`, oldest first."""
+        return self._reader.others(self.key)
+
+    def passed(self, pieces: Pieces, audits: str | None, *, or_any: bool = False) -> Flags:
+        """Which of the version's pieces these audits (None: whichever; `or_any`: also those that nobody named) passed
+        on."""
+        import numpy as np
+
+        places, codes = self.verdicts
+        if audits is not None:
+            wanted = {audits, ""} if or_any else {audits}
+            places = places[np.isin(codes, [at for at, text in enumerate(self.audits) if text in wanted])]
+        found = np.zeros(len(self.plain), np.bool_)
+        found[places] = True
+        return found[pieces.whole]
+
+    def coverage(self, audits: str, over: datetime | None) -> Coverage:
+        """What they add up to, where the table `is_whole`."""
+        rest = coverage(self.others, audits=audits, over=over)
+        good = self.passed(self.plain, audits)
+        return Coverage(
+            green=rest.green | self.plain.where(good).covers,
+            unaudited=rest.unaudited | self.plain.where(~good).covers,
+            empty=rest.empty,
+            lapsed=rest.lapsed,
+            refused=rest.refused,
+            sources=Sources(rest.sources, (self.plain,)),
+        )
+
+    def __bool__(self) -> bool:
+        """Whether anything is recorded that decides what there is."""
+        return self.decides
+
+    def __len__(self) -> int:
+        return len(self._entries())
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries())
+
+    @overload
+    def __getitem__(self, at: int) -> Entry: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Entry]: ...
+    def __getitem__(self, at: int | slice) -> Entry | Sequence[Entry]:
+        return self._entries()[at]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and [*self] == [*other]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+    def _entries(self) -> Sequence[Entry]:
+        return self._reader.entries(self.key)
+
+
+class History(Mapping["VersionKey", Sequence[Entry]]):
+    """The ledger's entries by model and version, as they were when it was looked at; but those that say that a batch
+    began."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        said = ledger.columns(COLUMNS)
+        found = by_version(said)
+        reader = _Reader(ledger, int(said.numbers["sequence"].max(initial=-1)), found)
+        audits = said.texts["audits"].values[:] if found else ()
+        self._versions = {each.key: _version(each, audits, reader) for each in sorted(found, key=lambda v: v.key)}
+
+    def __getitem__(self, key: VersionKey) -> VersionHistory:
+        return self._versions[key]
+
+    def __iter__(self) -> Iterator[VersionKey]:
+        return iter(self._versions)
+
+    def __len__(self) -> int:
+        return len(self._versions)
+
+
+class _Reader:
+    """Reads entries as they were when the columns were read: what is appended since is not among them."""
+
+    def __init__(self, ledger: Ledger, last: int, versions: Sequence[VersionColumns]) -> None:
+        self._ledger, self._last = ledger, last
+        self._others_of = [each.others for each in versions]
+        self._in_others = sum(each.in_others for each in versions)
+        self._lock = threading.Lock()
+        self._read: dict[VersionKey, Sequence[Entry]] = {}
+        self._others: Mapping[VersionKey, Sequence[Entry]] | None = None
+        self._all = False
+
+    def others(self, key: VersionKey) -> Sequence[Entry]:
+        """The entries of a version that are about none of its plain intervals. Those of all are read at once."""
+        with self._lock:
+            if self._others is None:
+                read = self._ledger.chosen(COLUMNS, self._of_others()) if self._in_others else []
+                if len(read) != self._in_others:
+                    raise _lost()
+                self._others = grouped(read)
+            return self._others.get(key, ())
+
+    def entries(self, key: VersionKey) -> Sequence[Entry]:
+        """All entries of a version, oldest first."""
+        with self._lock:
+            if key not in self._read and not self._all:
+                self._all = len(self._read) >= _FEW
+                models = None if self._all else [key[0]]
+                read = grouped(
+                    e for e in self._ledger.entries(models, kinds=DECIDING | {Kind.FAILED}) if e.sequence <= self._last
+                )
+                self._read = {**read, **self._read}
+            return self._read.get(key, ())
+
+    def _of_others(self) -> Keep:
+        inside = among(self._others_of)
+
+        def keep(said: Columns) -> Flags:
+            deciding = said.texts["kind"].are(DECIDING)
+            return inside(said) & deciding & (said.numbers["sequence"] <= self._last)
+
+        return keep
+
+
+def _version(said: VersionColumns, audits: Sequence[str], reader: _Reader) -> VersionHistory:
+    import numpy as np
+
+    plain = said.plain
+
+    def load() -> Sequence[Entry]:
+        built = {(e.interval, e.table_commit): e for e in reader.entries(said.key) if e.kind is Kind.BUILT}
+        ends = zip(plain.start.tolist(), plain.end.tolist(), plain.commit.tolist(), strict=True)
+        try:
+            return [built[Interval(instant(start), instant(end)), commit] for start, end, commit in ends]
+        except KeyError:
+            raise _lost() from None
+
+    pieces = Pieces(
+        start=plain.start, end=plain.end, commit=plain.commit, rows=plain.rows, whole=np.arange(len(plain.start)),
+        load=functools.cache(load),
+    )  # fmt: skip
+    return VersionHistory(
+        key=said.key, batches=said.batches, decides=said.decides, even=said.even, commit=said.commit, plain=pieces,
+        verdicts=(said.passed, said.verdicts), audits=audits, _reader=reader,
+    )  # fmt: skip
+
+
+def _lost() -> StateError:
+    return StateError(
+        "the ledger has lost entries while it was read",
+        why="another one was put in its place, as from a backup",
+        fix="run the command again",
+    )
