@@ -2,8 +2,9 @@
 
     python bench/history.py --models 20 --rounds 3
 
-A warehouse as daily routine runs leave it is pretended: a batch, three ledger entries, a commit and a file each day
-and model, and a release. Files have no rows: nothing that is measured reads them. `bench/README.md` says the rest.
+A warehouse as daily routine runs leave it is pretended: a batch, three ledger entries, a commit and a file each day and
+model, some days with a batch that failed or an audit that did, and releases of three models. Files have no rows:
+nothing that is measured reads them. `bench/README.md` says the rest.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--models", type=int, default=20, help="SQL models (default: %(default)s)")
     parser.add_argument("--appends", type=int, default=2000, help="commits to a ledger (default: %(default)s)")
+    parser.add_argument("--releases", type=int, default=1000, help="of three models each (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="default: %(default)s")
     parser.add_argument("--work", type=Path, default=Path(".backfill/bench"), help="default: %(default)s")
     chosen = parser.parse_args()
@@ -59,7 +61,8 @@ def main() -> None:
     work = chosen.work.resolve() / "history"
     shutil.rmtree(work, ignore_errors=True)
     project, warehouse = make_big_project(work / "project", sql=chosen.models, python=0), work / "warehouse"
-    print(f"pretended: {pretend(project, warehouse)} ledger entries of {chosen.models} models × 1,100 days", flush=True)
+    entries = pretend(project, warehouse, chosen.releases)
+    print(f"pretended: {entries} ledger entries of {chosen.models} models × 1,100 days", flush=True)
     runs: dict[str, list[Run]] = {"plan": [], "status": []}
     for _ in range(chosen.rounds):
         for command, found in runs.items():
@@ -74,8 +77,9 @@ def main() -> None:
     append(work / "appends", chosen.appends)
 
 
-def pretend(project: Path, warehouse: Path) -> int:
-    """Build every day of every model as a batch of its own, and show it all. Returns how many entries there are."""
+def pretend(project: Path, warehouse: Path, releases: int) -> int:
+    """Build every day of every model as a batch of its own, and show it all; then so many releases of three models.
+    Returns how many entries there are."""
     os.environ["BACKFILL_WAREHOUSE"] = str(warehouse)
     made = History(place=Context.open(project))
     for stage in plan_request(made.place).stages:
@@ -84,9 +88,12 @@ def pretend(project: Path, warehouse: Path) -> int:
     made.entries.sort(key=lambda e: e.at)
     for at in range(0, len(made.entries), _AT_ONCE):
         made.place.control.ledger.append(made.entries[at : at + _AT_ONCE])
-    environments = made.place.control.environments
+    environments, at = made.place.control.environments, datetime.now(UTC)
     note = ReleaseNote(by="bench", evidence={"first": "none"})
-    environments.flip(environments.read("prod"), made.pointers, release="first", at=datetime.now(UTC), note=note)
+    shown = environments.flip(environments.read("prod"), made.pointers, release="first", at=at, note=note)
+    for number in range(releases):
+        few = [made.pointers[(3 * number + n) % len(made.pointers)] for n in range(3)]
+        shown = environments.flip(shown, few, release=f"r{number}", at=datetime.now(UTC), note=note)
     return len(made.entries)
 
 
@@ -94,7 +101,9 @@ def _model(made: History, stage: Build) -> None:
     project, name = made.place.project, stage.model
     model = project.models[name]
     days = [day for whole in stage.intervals for day in model.cadence.split(whole)]
-    batches = [(new_id(), day) for day in days]
+    # Every so often an audit fails, and the day is built again; or a batch fails, and is tried again.
+    red, failed = days[7::50], days[11::97]
+    batches = [(new_id(), day) for day in days for _ in range(1 + (day in red))]
     upstream = {u.name: project.fingerprints[u.name] for u in model.upstreams if u.name in project.models}
     sources = [u.name for u in model.upstreams if u.name in project.sources]
     for number, (batch, day) in enumerate(batches, start=1):
@@ -103,16 +112,23 @@ def _model(made: History, stage: Build) -> None:
         read: dict[str, object] = {u: {"version": version, "commit": number} for u, version in upstream.items()}
         read |= {source: {"commit": 0, "table": "-"} for source in sources}
         done = {"table_commit": number, "rows": 1000, "bytes": SIZE, "seconds": 3.0, "inputs": read}
+        if day in failed:
+            away = {**common, "batch": new_id()}
+            made.entries.append(Entry(kind=Kind.STARTED, at=at - timedelta(hours=1), **away))
+            made.entries.append(Entry(kind=Kind.FAILED, at=at - timedelta(hours=1), reason="a file was away", **away))
         made.entries.append(Entry(kind=Kind.STARTED, at=at, **common))
         made.entries.append(Entry(kind=Kind.BUILT, at=at, **done, **common))
-        made.entries.append(Entry(kind=Kind.AUDITED, at=at, table_commit=number, audits=audits_digest(model), **common))
+        again = day in red and batches[number][1] == day
+        kind, why = (Kind.INVALIDATED, "not_null failed") if again else (Kind.AUDITED, "")
+        audited = {"table_commit": number, "audits": audits_digest(model), "reason": why}
+        made.entries.append(Entry(kind=kind, at=at, **audited, **common))
     recorded = record_version(made.place, stage)
     _write_table(Path(table_path(made.place.warehouse, name, stage.version)), model.time_column, batches)
     span = Interval(days[0].start, days[-1].end)
     made.pointers.append(
         Pointer(
             model=name, time_column=model.time_column, timestamps=False, columns=recorded.columns,
-            segments=(Segment(interval=span, version=stage.version, commit=len(days)),),
+            segments=(Segment(interval=span, version=stage.version, commit=len(batches)),),
         )
     )  # fmt: skip
 
@@ -120,7 +136,7 @@ def _model(made: History, stage: Build) -> None:
 def _write_table(location: Path, day: str, batches: list[tuple[str, Interval]]) -> None:
     """A commit and a file a day, with a checkpoint at the end."""
     for file in write_log(location, day, [(batch, i, [i.start.date().isoformat()]) for batch, i in batches]):
-        file.parent.mkdir()
+        file.parent.mkdir(exist_ok=True)
         with file.open("wb") as made:
             made.truncate(SIZE)
     DeltaTable(str(location)).create_checkpoint()
