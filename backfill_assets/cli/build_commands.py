@@ -95,6 +95,18 @@ def plan(
     elif as_markdown:
         echo(plan_comment(found, place.project, links))
     else:
+
+        def besides() -> None:
+            print_uncovered(found.uncovered)
+            print_impacts(made, found.impacts)
+            print_maintenance(found.maintenance)
+            if asked := "" if found.blocking else hint(found.gaps):
+                echo(asked)
+            print_claim(claim)
+            print_amendment(found.amendment)
+            print_faults(found.faults)
+            print_notes(found.notes)
+
         print_plan(
             made,
             place.project,
@@ -104,16 +116,8 @@ def plan(
             gaps=found.blocking,
             ahead=found.ahead,
             late=found.late,
+            more=besides,
         )
-        print_uncovered(found.uncovered)
-        print_impacts(made, found.impacts)
-        print_maintenance(found.maintenance)
-        if asked := "" if found.blocking else hint(found.gaps):
-            echo(asked)
-        print_claim(claim)
-        print_amendment(found.amendment)
-        print_faults(found.faults)
-        print_notes(found.notes)
 
 
 @app.command()

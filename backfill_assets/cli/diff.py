@@ -142,6 +142,8 @@ def _print_days(console: Console, series: Sequence[ColumnSums]) -> None:
     count = min(DAYS, len(first.days))
     starts = range(len(first.days) - count + 1)
     at = max(starts, key=lambda i: (sum(map(abs, first.deltas[i : i + count])), -i))
+    if count < len(first.days):
+        console.print(f"  the {count} days in a row that differ most")
     table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
     table.add_column("  day", no_wrap=True)
     for one in series:

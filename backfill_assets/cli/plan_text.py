@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -43,12 +43,13 @@ def print_plan(
     gaps: Sequence[Gap] = (),
     ahead: Sequence[Obstacle] = (),
     late: Sequence[Notice] = (),
+    more: Callable[[], None] = lambda: None,
 ) -> None:
     """The plan for a person: what is built, what is not and why, what it takes, what comes next.
 
     `verdict` is the gate's about a plan of which nothing is left to build, `stored` the open plan that it continues.
     `gaps` and what is `ahead` close the gate whatever is built, `late` is what is shown and was built before its
-    sources changed.
+    sources changed. `more` prints what else there is to say, before what comes next: that is the last line.
     """
     console = out()
     console.print(
@@ -98,6 +99,7 @@ def print_plan(
     if plan.blocked:
         stuck = ", ".join(dict.fromkeys(b.model for b in plan.blocked))
         console.print(f"In {plan.environment}, {stuck} stays as it is until nothing of it waits.")
+    more()
     _print_next(plan, next_step(plan, verdict, stored, late), verdict, late)
 
 

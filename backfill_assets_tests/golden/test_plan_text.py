@@ -146,6 +146,14 @@ def test_what_stands_in_the_way_is_said_before_anything_is_built(
     assert "- daily_revenue: nobody \\[red\\]owns it" in said and "Then backfill promote" not in said
 
 
+def test_the_next_step_is_the_last_line(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever else there is to say of a plan, whom it affects among it, comes before."""
+    plan = make_plan(project, facts(project), Request())
+    guess = estimate(plan.work, [], project.models, at_once=2)
+    print_plan(plan, project, guess, more=lambda: print("Who is affected"))
+    assert capsys.readouterr().out.endswith("\nWho is affected\nNext: backfill apply\n")
+
+
 def test_nothing_to_do_is_not_said_beside_late_data(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     """What the watch finds of sources that changed is the next step."""
     full = Coverage(green=days("2024-01-01", "2024-02-01"))

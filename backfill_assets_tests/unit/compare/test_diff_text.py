@@ -115,6 +115,14 @@ def test_the_terminal_says_keys_first(capsys: pytest.CaptureFixture[str]) -> Non
     assert lines[-1] == "not as expected ads.spend should not have moved, but spend changed in 4 rows"
 
 
+@pytest.mark.parametrize(("days", "said"), [(5, False), (12, True)])
+def test_which_days_are_listed(days: int, said: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where a table has no room for all days, it says which ones it has."""
+    found = Compared(diff=a_diff(((5, 6),) * days), judgement=judge_moves(a_diff(), []))
+    print_diff(found)
+    assert ("the 10 days in a row that differ most" in capsys.readouterr().out) is said
+
+
 def test_new_columns_that_should_be_filled(capsys: pytest.CaptureFixture[str]) -> None:
     """Each is told last, with what was found; one that lacks values, or was not counted, makes the diff unexpected."""
     diff, judgement = a_diff(), judge_moves(a_diff(), [])
