@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from rich.text import Text
+
 from backfill_assets.app.new_project import make_project
 from backfill_assets.cli.terminal import out, styled
 
@@ -16,5 +18,6 @@ def init_project(folder: Path, example: str | None = None) -> None:
     console.print(f"A project is in {folder}:")
     for file in files:
         console.print(f"  {file}")
-    here = f"backfill --project {shlex.quote(str(folder))}"
-    console.print(styled("Next: [bold]{} plan[/], then [bold]{} apply --promote[/]", here, here))
+    steps = styled("[bold]backfill plan[/], then [bold]backfill apply --promote[/]")
+    enter = styled("[bold]cd {}[/], ", shlex.quote(str(folder))) if folder.resolve() != Path.cwd() else Text()
+    console.print(Text("Next: ") + enter + steps)

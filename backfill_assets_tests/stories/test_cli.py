@@ -37,7 +37,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = backfill("init", "shop", cwd=folder)
     assert made.code == 0, made.err
     project = folder / "shop"
-    assert "backfill --project shop apply --promote" in made.out
+    assert "cd shop, backfill plan, then backfill apply --promote" in made.out
     with (project / "backfill.yml").open("a") as settings:
         settings.write(SPARK)
     return project
