@@ -136,7 +136,7 @@ def _column(was: Promise, now: Promise, *, same: bool) -> Iterator[ContractChang
 
 def _types(was: str | None, now: str | None) -> tuple[Level, str]:
     if was is None or now is None:
-        return Level.UNKNOWN, f"its type is told when it is built; it was {was}" if was else "its type was not recorded"
+        return Level.UNKNOWN, f"has a type that the build will tell; it was {was}" if was else "has no recorded type"
     what = f"is {now} now; it was {was}"
     if was.startswith(_NESTED) or now.startswith(_NESTED):
         return Level.UNKNOWN, what
