@@ -110,10 +110,23 @@ def test_wheel_works_outside_a_checkout(unpacked: Path, tmp_path: Path) -> None:
 
 
 def test_changelog_has_a_section_a_release() -> None:
-    """Unreleased first, then releases with their dates, newest first, none newer than what is declared."""
-    heads = re.findall(r"^## (.+)$", (CHECKOUT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    """Unreleased first, then releases with their dates, newest first, none newer than what is declared.
+
+    Each has a heading of a kind of change once."""
+    text = (CHECKOUT / "CHANGELOG.md").read_text()
+    heads = re.findall(r"^## (.+)$", text, re.MULTILINE)
     assert heads[0] == "[Unreleased]"
     released = [re.fullmatch(r"\[(\d+)\.(\d+)\.(\d+)\] - \d{4}-\d\d-\d\d", head) for head in heads[1:]]
     assert all(released)
     numbers = [tuple(map(int, found.groups())) for found in released if found]
     assert numbers == sorted(numbers, reverse=True) and all(n <= tuple(map(int, VERSION.split("."))) for n in numbers)
+    for release in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        kinds = re.findall(r"^### (.+)$", release, re.MULTILINE)
+        assert len(kinds) == len(set(kinds)) and {*kinds} <= {
+            "Security",
+            "Added",
+            "Changed",
+            "Deprecated",
+            "Removed",
+            "Fixed",
+        }
