@@ -12,7 +12,15 @@ from backfill_assets.app.diff import Compared
 from backfill_assets.cli.terminal import grid, out, styled, that_fit
 from backfill_assets.compare.codec import diff_id, diff_to_json
 from backfill_assets.compare.diff import ModelDiff, RowGroup, Sample, moved
-from backfill_assets.compare.diff_text import change, column_lines, day_lines, key_lines, percent_text, row_line, say
+from backfill_assets.compare.diff_text import (
+    change,
+    column_lines,
+    day_lines,
+    key_lines,
+    percent_text,
+    row_line,
+    say_both,
+)
 from backfill_assets.compare.months import months, months_json
 from backfill_assets.compare.plots import ColumnSums, plot_series
 from backfill_assets.core.codec import to_plain
@@ -104,9 +112,9 @@ def _columns(model: ModelDiff, width: int) -> Table:
             [
                 f"  {one_line(move.column)}" + (" (masked)" if column.masked else ""),
                 "" if column.key else percent_text(move.changed, model.total.rows.paired),
-                f"{say(a.sum)} → {say(b.sum)}" if number else "",
+                " → ".join(say_both(a.sum, b.sum)) if number else "",
                 change(move),
-                *("" if p is None else one_line(_arrow(say(p[0]), say(p[1]))) for p in pairs),
+                *("" if p is None else one_line(_arrow(*say_both(*p))) for p in pairs),
             ]
         )
     table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
@@ -155,7 +163,7 @@ def _print_days(console: Console, series: Sequence[ColumnSums]) -> None:
         for one in series:
             delta = one.deltas[i]
             style = "red" if delta < 0 else "green" if delta > 0 else "dim"
-            cells += [say(one.old[i]), say(one.new[i]), Text(f"{delta:+,.6g}" if delta else "0", style=style)]
+            cells += [*say_both(one.old[i], one.new[i]), Text(f"{delta:+,.6g}" if delta else "0", style=style)]
             cells.append(Text(_swing(delta, max(map(abs, one.deltas))), style=style))
         table.add_row(f"  {first.days[i]}", *cells)
     console.print(table)
@@ -190,7 +198,7 @@ def _print_slice(console: Console, model: ModelDiff, name: str, groups: Sequence
     table = grid(0)
     for group in sorted(different, key=lambda g: -(g.rows.changed + g.rows.added + g.rows.removed))[:SLICES]:
         rows, move = group.rows, group.move(column) if column else None
-        sums = f"{column} {say(move.old.sum)} → {say(move.new.sum)}" if move and move.old and move.new else ""
+        sums = f"{column} {' → '.join(say_both(move.old.sum, move.new.sum))}" if move and move.old and move.new else ""
         table.add_row(
             f"  {name} {one_line(group.name if group.name is not None else 'NULL')}",
             f"{rows.old:,} rows → {rows.new:,}",

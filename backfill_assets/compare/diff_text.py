@@ -85,9 +85,29 @@ def say(value: Value, column: DiffColumn | None = None) -> str:
         case float():
             return f"{value:,.2f}" if 1000 <= abs(value) < 1e15 else f"{value:.6g}"
         case Decimal():
-            return f"{value:,.2f}" if abs(value) >= 1 or not value else f"{value:.6f}".rstrip("0")
+            return f"{value:,.2f}" if abs(value) >= 1 or not value else _small(value)
         case _:
             return value if len(value) <= 24 else f"{value[:23]}…"
+
+
+def say_both(one: Value, other: Value) -> tuple[str, str]:
+    """An old and a new value: decimals with all of their digits where fewer would make them look the same.
+
+    >>> say_both(Decimal("8.401000"), Decimal("8.404000")), say_both(Decimal("8.40"), Decimal("9.50"))
+    (('8.401', '8.404'), ('8.40', '9.50'))
+    """
+    if isinstance(one, Decimal) and isinstance(other, Decimal) and one != other and say(one) == say(other):
+        return f"{one.normalize():,f}", f"{other.normalize():,f}"
+    return say(one), say(other)
+
+
+def _small(value: Decimal) -> str:
+    """
+    >>> _small(Decimal("0.011600")), _small(Decimal("0.00000012"))
+    ('0.0116', '1.2e-7')
+    """
+    text = f"{value:.6f}".rstrip("0")
+    return f"{value.normalize():.3g}" if text.endswith(".") else text
 
 
 def _keys(side: str, key: str, keys: Keys) -> list[str]:

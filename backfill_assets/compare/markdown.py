@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from backfill_assets.compare.diff import ModelDiff
-from backfill_assets.compare.diff_text import change, column_lines, day_lines, key_lines, percent_text, row_line, say
+from backfill_assets.compare.diff_text import (
+    change,
+    column_lines,
+    day_lines,
+    key_lines,
+    percent_text,
+    row_line,
+    say_both,
+)
 from backfill_assets.compare.plots import plot_series
 from backfill_assets.core.escaping import markdown
 
@@ -21,7 +29,7 @@ def model_markdown(model: ModelDiff, old: str, new: str) -> str:
     for move in model.moved:
         column, one, other = there[move.column], move.old, move.new
         assert one is not None and other is not None
-        sums = [say(one.sum), say(other.sum)] if one.sum is not None or other.sum is not None else ["", ""]
+        sums = [*say_both(one.sum, other.sum)] if one.sum is not None or other.sum is not None else ["", ""]
         nulls = f"{one.nulls:,} → {other.nulls:,}"
         distinct = f"{one.distinct:,} → {other.distinct:,}" if one.distinct is not None and other.distinct else ""
         changed = percent_text(move.changed, model.total.rows.paired)
@@ -33,7 +41,7 @@ def model_markdown(model: ModelDiff, old: str, new: str) -> str:
         most = sorted(range(len(series.days)), key=lambda i: -abs(series.deltas[i]))[:DAYS]
         lines += ["", f"| day | {markdown(series.column)}, old | new | delta |", "|---|--:|--:|--:|"]
         lines += [
-            f"| {series.days[i]} | {say(series.old[i])} | {say(series.new[i])} | {series.deltas[i]:+,.6g} |"
+            f"| {series.days[i]} | {' | '.join(say_both(series.old[i], series.new[i]))} | {series.deltas[i]:+,.6g} |"
             for i in sorted(most)
         ]
     return "\n".join(lines)
