@@ -64,16 +64,20 @@ def print_approved(done: Approved) -> None:
     console, given, rules = out(), done.approvals, done.rules
     if done.why:
         console.print(Text(f"Plan {given[0].plan} is for: {one_line(done.why)}"))
+    owners: dict[tuple[str, ...], list[str]] = {}
     for one in given:
         how = "signed" if one.signature else f"unsigned: recorded of the account {one.account} on {one.host}"
         own = "; it is the author's own plan, which the record says too" if is_own(one, rules, done.authors) else ""
-        owner = one.owner or "models without an owner"
-        console.print(styled("[bold]{}[/] approves for {} ({}{})", one.by, owner, how, own))
+        lines = [one.by, how + own]
         for model, ranges in one.scope.items():
-            only = f", only {done.scopes[model]}" if model in done.scopes else ""
-            console.print(Text(one_line(f"  {model}  {ranges}{only}")))
-        for finding, reason in one.accepted.items():
-            console.print(Text(one_line(f"  accepts {finding}: {reason}")))
-        until = f"{expires(one, rules):%Y-%m-%d %H:%M} UTC"
-        console.print(Text(f"It holds until {until}, or until any of these rows is written again."))
+            lines.append(f"  {model}  {ranges}{f', only {done.scopes[model]}' if model in done.scopes else ''}")
+        lines += [f"  accepts {finding}: {reason}" for finding, reason in one.accepted.items()]
+        lines.append(
+            f"It holds until {expires(one, rules):%Y-%m-%d %H:%M} UTC, or until any of these rows is written again."
+        )
+        owners.setdefault(tuple(lines), []).append(one.owner or "models without an owner")
+    for (by, how, *lines), whose in owners.items():
+        console.print(styled("[bold]{}[/] approves for {} ({})", by, ", ".join(whose), how))
+        for line in lines:
+            console.print(Text(one_line(line)))
     console.print(Text("Next: ") + Text(f"backfill promote {given[0].plan}", style="bold"))

@@ -195,10 +195,12 @@ def _print_slice(console: Console, model: ModelDiff, name: str, groups: Sequence
     if not different:
         console.print(f"  by {name}: no difference in any of {len(groups):,}")
         return
+    if column and any(group.move(column) for group in different):
+        console.print(f"  by {name}, with the sum of {column}")
     table = grid(0)
     for group in sorted(different, key=lambda g: -(g.rows.changed + g.rows.added + g.rows.removed))[:SLICES]:
         rows, move = group.rows, group.move(column) if column else None
-        sums = f"{column} {' → '.join(say_both(move.old.sum, move.new.sum))}" if move and move.old and move.new else ""
+        sums = " → ".join(say_both(move.old.sum, move.new.sum)) if move and move.old and move.new else ""
         table.add_row(
             f"  {name} {one_line(group.name if group.name is not None else 'NULL')}",
             f"{rows.old:,} rows → {rows.new:,}",

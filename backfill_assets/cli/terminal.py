@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from operator import ne
 
 import typer
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
@@ -21,6 +21,10 @@ from rich.text import Text
 from backfill_assets.core.escaping import one_line, visible
 
 PIPE_WIDTH = 200
+GAP = 2
+"""Blanks between the columns of a grid."""
+INDENT = Text(" " * 7)
+"""Before what has no room in the line of its row."""
 _PART = re.compile(r"(\[/?[a-z ]*\]|\{\})")
 
 
@@ -88,19 +92,46 @@ def _console(*, stderr: bool) -> Console:
 
 
 class Grid(Table):
-    """A table in which nothing is cut: on a narrow terminal cells go on in the next line, the `whole` columns last."""
+    """A table in which nothing is cut: on a terminal that is too narrow, cells go on in the next line, between words.
+
+    The `whole` columns, and those before them, stay columns.
+    """
 
     whole: Collection[int] = ()
 
-    def add_row(self, *cells: RenderableType | None, **more: Any) -> None:
-        super().add_row(*cells, **more)
-        for number, column in enumerate(self.columns):
-            column.overflow, column.no_wrap = "fold", number in self.whole
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        cells = [[Text(cell) if isinstance(cell, str) else cell for cell in column.cells] for column in self.columns]
+        texts = [[cell for cell in column if isinstance(cell, Text)] for column in cells]
+        widths = [max((cell.cell_len for cell in column), default=0) for column in texts]
+        fits = sum(widths) + GAP * (len(widths) - 1) <= options.max_width
+        if fits or any(map(ne, cells, texts)):  # what is no text is for rich to lay out
+            yield from super().__rich_console__(console, options)
+            return
+        for row in zip(*texts, strict=True):
+            yield from _flowing(console, row, widths[: max(self.whole, default=-1) + 1], options.max_width)
+
+
+def _flowing(console: Console, row: Sequence[Text], aligned: Sequence[int], width: int) -> Iterable[Text]:
+    """A row in lines: its first cells in columns of these widths, each other one where there is room for it."""
+    line, gap = Text(), Text(" " * GAP)
+    for cell, columns in zip(row, aligned, strict=False):
+        line += cell + Text(" " * (columns - cell.cell_len)) + gap
+    for cell in filter(None, row[len(aligned) :]):
+        if line.cell_len + cell.cell_len > width:
+            line.rstrip()
+            yield line
+            *lines, line = [INDENT + part for part in cell.wrap(console, width - INDENT.cell_len)]
+            yield from lines
+        else:
+            line += cell
+        line += gap
+    line.rstrip()
+    yield line
 
 
 def grid(*whole: int) -> Table:
     """Columns without lines; the ones with these numbers, from 0 on, hold names that stay in one line."""
-    made = Grid.grid(padding=(0, 2))
+    made = Grid.grid(padding=(0, GAP))
     assert isinstance(made, Grid)
     made.whole = whole
     return made

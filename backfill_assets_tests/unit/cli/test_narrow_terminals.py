@@ -7,12 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from rich.text import Text
 
 from backfill_assets.app.diff import Compared
 from backfill_assets.app.status import ModelStatus, ProjectStatus
 from backfill_assets.cli.diff import print_diff
 from backfill_assets.cli.plan_text import print_plan
 from backfill_assets.cli.status import print_status
+from backfill_assets.cli.terminal import grid, out
 from backfill_assets.compare.diff import Diff
 from backfill_assets.compare.expect import Judgement
 from backfill_assets.core.calendar import Calendar
@@ -41,6 +43,22 @@ def a_plan(capsys: pytest.CaptureFixture[str], width: int) -> list[str]:
     guess = estimate(plan.work, [], world.project.models, at_once=1)
     said = lines(lambda: print_plan(plan, world.project, guess), width, capsys)
     return said[: next(n for n, line in enumerate(said) if line.startswith("How long"))]
+
+
+def test_words_are_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where a row has no room, its cells go on in lines below it, cut between words: dates and versions are whole."""
+    table = grid(0, 1)
+    table.add_row(Text("build"), NAME, "540 days", "2024-01-01..2025-06-23", "changed: prod shows 191bbc291401058e")
+    table.add_row("keep", "short", "", "", "complete and audited")
+    assert lines(lambda: out().print(table), 80, capsys) == [
+        f"build  {NAME}  540 days  2024-01-01..2025-06-23",
+        "       changed: prod shows 191bbc291401058e",
+        f"keep   short{' ' * (len(NAME) - 5)}  complete and audited",
+    ]
+    assert lines(lambda: out().print(table), 120, capsys) == [
+        f"build  {NAME}  540 days  2024-01-01..2025-06-23  changed: prod shows 191bbc291401058e",
+        f"keep   short{' ' * (len(NAME) - 5)}{' ' * 36}complete and audited",
+    ]
 
 
 DAYS = Calendar(Cadence.DAILY)
