@@ -111,8 +111,8 @@ def _average(argument: str | None) -> str | None:
 def _common(nodes: list[exp.Expr], known: Known) -> str | None:
     """The type that all share, NULLs aside. Spark's widening of different types is left to Spark."""
     types = {expression_type(n, known) for n in nodes if not isinstance(n, exp.Null)}
-    if len(types) == 1:
-        return types.pop()
+    if len(types) < 2:
+        return types.pop() if types else None
     if types <= set(INTEGERS):
         return max((t for t in types if t), key=INTEGERS.index)
     if None not in types and types <= {*INTEGERS, "double"}:

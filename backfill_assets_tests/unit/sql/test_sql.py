@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import pytest
+from sqlglot import exp
 
+from backfill_assets.sql.constant_texts import may_spell_clock
+from backfill_assets.sql.expression_types import expression_type
 from backfill_assets.sql.parsing import SqlError, parse, splice
 
 TABLES = {"a": "t_a", "b": "t_b", "raw.ev": "delta.`/x`"}
@@ -84,3 +87,12 @@ def test_a_syntax_error_has_a_place(code: str, line: int, column: int, why: str)
     assert why in caught.value.why
     place = f" in column {column}" if column else ""
     assert caught.value.what == f"SQL syntax error{place}: this is not valid SQL"
+
+
+@pytest.mark.parametrize("code", ["CASE WHEN a THEN NULL END", "coalesce(NULL, NULL)", "if(a, NULL, NULL) || 'x'"])
+def test_an_expression_of_nulls_alone_has_no_type(code: str) -> None:
+    """A model with one of them loads: it neither has a type nor spells the clock."""
+    [tree] = parse(f"SELECT {code} AS x").statements
+    node = tree.find(exp.Case, exp.Coalesce, exp.If)
+    assert node is not None and expression_type(node, lambda _: "boolean") is None
+    assert not any(may_spell_clock(n) for n in tree.walk())
