@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from backfill_assets.importing.found import Untranslatable
+from backfill_assets.importing.numbers import whole
 
 MACRO = "bf__"
 """How the names begin that stand for a tool's bounds in the tree (`bf__start_ds`)."""
@@ -103,9 +104,9 @@ def _moved(node: exp.Expr) -> int:
         sign, amount = -sign, amount.this
     if isinstance(amount, exp.Mul) and isinstance(amount.expression, exp.Neg | exp.Literal):
         return 0
-    text = str(amount.this) if isinstance(amount, exp.Literal) else ""
+    number = whole(str(amount.this)) if isinstance(amount, exp.Literal) else None
     per = {"day": 1, "days": 1, "week": 7, "weeks": 7}.get(unit.lower())
-    return sign * int(text) * per if text.isdigit() and per and sign > 0 else 0
+    return sign * number * per if number is not None and per and sign > 0 else 0
 
 
 def _low(bound: exp.Expr, found: Bounds, dates: bool, what: exp.Expr) -> exp.Expr:

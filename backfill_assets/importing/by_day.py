@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from backfill_assets.importing.bounds import line_of
+from backfill_assets.importing.numbers import whole
 
 _UNITS = ("day", "dd")
 _PARSED = ("to_timestamp", "to_date", "try_to_timestamp", "try_to_date", "parse_timestamp", "parse_date")
@@ -345,8 +346,9 @@ def _in_window(node: exp.Expr) -> bool:
 def _resolved(tree: exp.Select, keys: Sequence[exp.Expr]) -> Iterator[exp.Expr]:
     """Keys of a GROUP BY: places and names of outputs as what they stand for."""
     for key in keys:
-        if isinstance(key, exp.Literal) and str(key.this).isdigit() and int(key.this) <= len(tree.expressions):
-            key = tree.expressions[int(key.this) - 1]
+        place = whole(str(key.this)) if isinstance(key, exp.Literal) else None
+        if place and place <= len(tree.expressions):
+            key = tree.expressions[place - 1]
         elif isinstance(key, exp.Column) and not key.table:
             key = next((e for e in tree.expressions if e.alias_or_name.lower() == key.name.lower()), key)
         yield key.this if isinstance(key, exp.Alias) else key

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from backfill_assets.importing.bounds import DATES, HIGH, LOW, MACRO
 from backfill_assets.importing.found import Untranslatable
+from backfill_assets.importing.numbers import whole
 from backfill_assets.importing.relations import (
     Link,
     Member,
@@ -321,7 +322,7 @@ class _Query:
             raise refuse(tree, self.dialect, why="a star beside GROUP BY")
         for node in group.expressions:
             if isinstance(node, exp.Literal):
-                number = int(node.this) if str(node.this).isdigit() else 0
+                number = whole(str(node.this)) or 0
                 if not 1 <= number <= len(expressions):
                     raise refuse(node, self.dialect, what="the GROUP BY")
                 keys.append(list(expressions.values())[number - 1])

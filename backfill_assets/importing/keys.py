@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
+from backfill_assets.importing.numbers import whole
+
 
 def key_of(tree: exp.Query, known: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """The outputs that GROUP BY or DISTINCT make unique, also in a part that is selected from alone. Columns are
@@ -44,8 +46,9 @@ def key_of(tree: exp.Query, known: Mapping[str, tuple[str, ...]]) -> tuple[str, 
 
 
 def _named(tree: exp.Select, key: exp.Expr, given: Mapping[str, str]) -> str:
-    if isinstance(key, exp.Literal) and str(key.this).isdigit() and 0 < int(key.this) <= len(tree.expressions):
-        return tree.expressions[int(key.this) - 1].alias_or_name
+    place = whole(str(key.this)) if isinstance(key, exp.Literal) else None
+    if place and place <= len(tree.expressions):
+        return tree.expressions[place - 1].alias_or_name
     if isinstance(key, exp.Column) and not key.table:
         return next((n for n in given.values() if n.lower() == key.name.lower()), "")
     return given.get(_said(key), "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from math import inf
 
 import sqlglot
 from sqlglot import exp
@@ -10,6 +11,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from backfill_assets.importing.found import Untranslatable
+from backfill_assets.importing.numbers import whole
 from backfill_assets.importing.sqlmesh_file import Property, inside, split
 from backfill_assets.sql.text import quoted
 
@@ -85,6 +87,8 @@ def _known(
             return [{"accepted_values": {"column": column(), "values": values, **options}}]
         case "not_accepted_values", "column", "is_in":
             values = [_literal(v, line) for v in _items(arguments["is_in"])]
+            if not values:
+                raise refuse("not_accepted_values of nothing")
             said = ", ".join(str(v) if isinstance(v, int) else "'" + v.replace("'", "''") + "'" for v in values)
             name = quoted(column())
             return [{"expression": {"expression": f"{name} IS NULL OR {name} NOT IN ({said})", **options}}]
@@ -101,7 +105,7 @@ def _known(
             signs = {"min": ">", "max": "<"}
             said = " AND ".join(f"{quoted(column())} {signs[k]} {v}" for k, v in bounds.items())
             return [{"expression": {"expression": f"{quoted(column())} IS NULL OR ({said})", **options}}]
-        case "forall", "criteria":
+        case "forall", "criteria" if _items(arguments["criteria"]):
             return [
                 {"expression": {"expression": f"coalesce({_sql(item, dialect, line)}, true)", **options}}
                 for item in _items(arguments["criteria"])
@@ -123,6 +127,8 @@ def _known(
 def _sql(tokens: Sequence[Token], dialect: str, line: int) -> str:
     """A condition, for Spark."""
     text = " ".join(_written(t, dialect) for t in tokens)
+    if not text:
+        raise Untranslatable("a condition of an audit", why="it is empty", line=line)
     if "@" in text:
         raise Untranslatable(f"`{text[:80]}`", why="macros are not evaluated", line=line)
     try:
@@ -178,8 +184,8 @@ def _word(tokens: Sequence[Token]) -> str:
 def _literal(tokens: Sequence[Token], line: int) -> str | int:
     if len(tokens) == 1 and tokens[0].token_type is TokenType.STRING and "@" not in tokens[0].text:
         return tokens[0].text
-    if len(tokens) == 1 and tokens[0].token_type is TokenType.NUMBER and tokens[0].text.isdigit():
-        return int(tokens[0].text)
+    if len(tokens) == 1 and tokens[0].token_type is TokenType.NUMBER and (found := whole(tokens[0].text)) is not None:
+        return found
     raise Untranslatable("a value of accepted_values", why="known are texts and whole numbers", line=line)
 
 
@@ -189,4 +195,10 @@ def _number(tokens: Sequence[Token], line: int) -> int | float:
     if len(rest) != 1 or rest[0].token_type is not TokenType.NUMBER:
         raise Untranslatable("a bound of accepted_range", why="known are numbers", line=line)
     text = rest[0].text
-    return sign * (int(text) if text.isdigit() else float(text))
+    try:
+        found = number if (number := whole(text)) is not None else float(text)
+    except ValueError:
+        found = inf
+    if found == inf:
+        raise Untranslatable(f"the number {text[:40]}", why="it is too large, or in another form", line=line)
+    return sign * found

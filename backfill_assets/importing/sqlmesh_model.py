@@ -11,6 +11,7 @@ from backfill_assets.files.validation import name_problem
 from backfill_assets.importing.foreign import Entry, Foreign, Kind
 from backfill_assets.importing.found import Check, Remark, Translation, Untranslatable
 from backfill_assets.importing.header import plain
+from backfill_assets.importing.numbers import whole
 from backfill_assets.importing.sqlmesh_audits import audits
 from backfill_assets.importing.sqlmesh_config import Config
 from backfill_assets.importing.sqlmesh_file import ModelFile, Property, inside, names_in, split
@@ -207,10 +208,10 @@ def _header(reading: Reading, kind: Mapping[str, Property]) -> dict[str, object]
     for key, said in kind.items():
         word = said.text.lower()
         match key:
-            case "batch_size" | "batch_concurrency" if word.isdigit() and int(word):
-                header[key] = int(word)
-            case "lookback" if word.isdigit():
-                if int(word):
+            case "batch_size" | "batch_concurrency" if number := whole(word):
+                header[key] = number
+            case "lookback" if (number := whole(word)) is not None:
+                if number:
                     header["settle"] = f"{word} days"
                     what = f"lookback {word} is `settle: {word} days`: such days are built again when a source changed"
                     reading.remark(said.line, what)
@@ -232,6 +233,9 @@ def _time_column(reading: Reading, kind: Mapping[str, Property], how: Kind) -> s
         reading.check(reading.file.line, "the kind has no time column")
     if said is not None:
         tokens = list(inside(said.tokens) or said.tokens)
+        if not tokens:
+            reading.check(said.line, "the kind's time column is empty")
+            return ""
         if len(tokens) > 1:
             why = "days are told by a DATE here: the text is cast"
             if len(tokens) == 3 and tokens[2].text.lower() not in ("%y-%m-%d", "yyyy-mm-dd"):

@@ -235,6 +235,28 @@ def test_what_is_not_known_of_a_header_has_to_be_checked(tmp_path: Path, kind: s
     assert word in noted(done)[f"models/m.sql:{5 if more else 3}"]
 
 
+@pytest.mark.parametrize(("kind", "more", "word"), [
+    (f"time_column day, batch_size {'9' * 5000}", "", "batch_size"), ("time_column day, lookback ²", "", "lookback"),
+    ("time_column", "", "time column is empty"),
+    *[("time_column day", f",\n  audits ({said})", word) for said, word in [
+        ("number_of_rows(threshold := 1e400)", "1e400"), ("accepted_range(column := id, min_v := -1e400)", "1e400"),
+        ("not_accepted_values(column := id, is_in := ())", "of nothing"), ("forall(criteria := ())", "forall"),
+        ("not_null(columns := (id), condition := )", "it is empty"),
+    ]],
+])  # fmt: skip
+def test_numbers_and_lists_that_are_none_are_said(tmp_path: Path, kind: str, more: str, word: str) -> None:
+    """The model is written without them; none of them ends the import, or leaves the model out."""
+    _, done = imported(tmp_path, {"models/m.sql": sqlmesh_model(GOOD, kind=kind, more=more)})
+    assert [m.name for m in done.models] == ["m"], done.left
+    assert word in " ".join(noted(done).values())
+
+
+def test_a_bound_by_what_is_no_number_is_a_value(tmp_path: Path) -> None:
+    bound = "day BETWEEN @start_ds - INTERVAL '²' DAY AND @end_ds"
+    _, done = imported(tmp_path, {"models/m.sql": sqlmesh_model(f"SELECT id, day FROM raw.orders WHERE {bound}")})
+    assert "`@start_ds` is a value" in " ".join(noted(done).values())
+
+
 @pytest.mark.parametrize("kind", [
     "SCD_TYPE_2_BY_TIME (unique_key id)", "INCREMENTAL_UNMANAGED", "MANAGED", "CUSTOM (materialization 'x')",
 ])  # fmt: skip
