@@ -218,11 +218,13 @@ def _filters(reading: _Reading, config: Mapping[str, object], raw: Raw, kind: Ki
             why = "a day has all of its rows, as after a full refresh"
             reading.remark(f"is_incremental() of line {line} is not carried over: {why}")
     key = _unique_key(config)
-    by_day = (strategy == "delete+insert" and time_column in key) or strategy == "insert_overwrite"
+    said = config.get("partition_by")
+    by_day = (strategy == "delete+insert" and time_column in key) or (strategy == "insert_overwrite" and bool(said))
     if kind is Kind.FILTERED and not by_day:
         why = "there rows of earlier runs stay where no new one has their key; here a day is replaced whole"
+        if strategy == "insert_overwrite":
+            why = "without `partition_by` a run there replaces all of the table by its rows; here a day is replaced"
         reading.check(reading.line, f"incremental_strategy: {strategy or 'the default'}", why)
-    said = config.get("partition_by")
     if said and kind in (Kind.FILTERED, Kind.INTERVALS) and said not in (time_column, [time_column]):
         why = "where partitions are replaced whole, others of the days in them are lost there"
         reading.check(reading.line, f"partition_by: {str(said)[:80]}", why)

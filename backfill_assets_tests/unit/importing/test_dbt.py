@@ -107,6 +107,7 @@ def noted(done: Imported) -> dict[str, str]:
         ({**INSERT, "unique_key": ["id", "customer_id"]}, "delete+insert"),
         ({**INSERT, "meta": {}, "begin": None}, "first day"),
         ({"incremental_strategy": "insert_overwrite", "partition_by": ["day", "id"]}, "partition_by"),
+        ({"incremental_strategy": "insert_overwrite"}, "replaces all of the table"),
     ],
 )
 def test_what_is_not_known_of_a_configuration_has_to_be_checked(
