@@ -14,7 +14,9 @@ from backfill_assets.core.errors import PromotionError, StateError
 from backfill_assets.promote.trino_views import TrinoPlace
 from backfill_assets.promote.view_scripts import Shown, duckdb_script, trino_script
 from backfill_assets.sql.other_engines import Dialect
-from backfill_assets.state.releases import find_release, shown_at
+from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.releases import Release, find_release, shown_at
 from backfill_assets.state.table_contents import with_counts
 
 
@@ -69,9 +71,17 @@ def _named(shown: Shown) -> str:
     return f"{shown.environment}.{shown.release.id}"
 
 
+def _at_once(control: Control, name: str) -> tuple[Environment, list[Release]]:
+    """An environment and its releases, between which no promotion came: the rows of one would go by another's name."""
+    while True:
+        seen, releases = control.environments.read(name), control.releases.all(name)
+        if control.environments.revision() == seen.revision:
+            return seen, releases
+
+
 def _shown(context: Context, request: ExportRequest) -> Shown:
     name = request.environment or context.environment
-    seen, releases = context.control.environments.read(name), context.control.releases.all(name)
+    seen, releases = _at_once(context.control, name)
     chosen = find_release(releases, request.release) if request.release is not None else None
     release = chosen or (releases[-1] if releases else None)
     pointers = shown_at(seen.pointers, releases, chosen) if chosen is not None else seen.pointers

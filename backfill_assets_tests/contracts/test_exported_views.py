@@ -19,11 +19,13 @@ from deltalake import DeltaTable, write_deltalake
 import backfill_assets
 from backfill_assets.adapters.pinned_files import pinned_files
 from backfill_assets.app.context import Context
+from backfill_assets.app.export import ExportRequest, export_views
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
 from backfill_assets.promote.duckdb_views import duckdb_view
+from backfill_assets.state.environment import Environment, Environments
 from backfill_assets_tests.fakes import days
 from backfill_assets_tests.projects import backfill_here, release_by_hand, small_project
 
@@ -97,6 +99,28 @@ def test_a_release_is_read_by_duckdb(tmp_path: Path) -> None:
     assert said.json["file"] == str(out / f"prod.{first}.duckdb.sql") and said.json["models"] == ["daily"]
     said = backfill_here(*export, "--environment", "nowhere", project=root)
     assert said.code == 1 and "nowhere shows nothing" in said.err and "prod" in said.err
+
+
+def test_a_promotion_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever release the script is of, its rows go by that one's name."""
+    root = small_project(tmp_path / "project", days=2)
+    place = Context.open(root)
+    release_by_hand(place, "one")
+    read, coming = Environments.read, ["two"]
+
+    def then_promoted(self: Environments, name: str) -> Environment:
+        seen = read(self, name)
+        if coming:
+            version = coming.pop()
+            release_by_hand(Context.open(root), version)
+        return seen
+
+    monkeypatch.setattr(Environments, "read", then_promoted)
+    done = export_views(place, ExportRequest(dialect="duckdb"))
+    assert not coming
+    newest = Context.open(root).control.releases.all("prod")[-1]
+    assert (f"release {newest.id}" in done.script) == ("/daily/two/" in done.script)
+    assert done.shown.release == newest and done.shown.newest
 
 
 def test_a_damaged_table_is_not_exported(tmp_path: Path) -> None:
