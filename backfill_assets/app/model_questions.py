@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from backfill_assets.app.context import Context
@@ -29,14 +30,13 @@ def plans_of_models(context: Context, models: Iterable[str]) -> dict[str, PlanRe
     """Model → its newest open plan, one that leads to the loaded version before all others, else the newest plan that
     was; models that no plan ever changed are left out."""
     loaded = context.project.fingerprints
-    records = [r for r in context.control.plans.all() if r.environment == context.environment]
-    found: dict[str, PlanRecord] = {}
-    for name in models:
-        of_it = [(r, r.versions[name]) for r in records if name in r.versions]
-        if of_it:
-            record, _ = max(of_it, key=lambda o: (o[0].live, o[0].live and o[1] == loaded.get(name), o[0].created))
-            found[name] = record
-    return found
+    found: dict[str, tuple[tuple[bool, bool, datetime], PlanRecord]] = {}
+    for record in context.control.plans.all():
+        for target in record.targets if record.environment == context.environment else ():
+            rank = record.live, record.live and target.version == loaded.get(target.model), record.created
+            if target.model not in found or rank > found[target.model][0]:
+                found[target.model] = rank, record
+    return {name: found[name][1] for name in models if name in found}
 
 
 def ask_of_models(context: Context, plans: Mapping[str, PlanRecord]) -> dict[str, ModelQuestions]:

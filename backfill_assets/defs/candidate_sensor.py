@@ -1,7 +1,8 @@
 """How do the checks of candidates stay true? A sensor answers them again when records, code or the day are others.
 
-It tells only what Dagster does not know: an event costs 10 ms. A look at an open plan takes up to seconds, so only some
-are looked at in a tick, those that waited longest first; of plans that have ended all are told at once.
+It tells only what Dagster does not know: an event costs 10 ms, so a tick tells only so many. A look at an open plan
+takes up to seconds, so only some are looked at in a tick, those that waited longest first; of plans that have ended
+none is needed.
 """
 
 import json
@@ -14,6 +15,7 @@ import dagster as dg
 from backfill_assets.app.context import Context
 from backfill_assets.app.model_questions import plans_of_models
 from backfill_assets.defs.candidate_checks import MOST_PLANS, promised_answers, unreported_answers
+from backfill_assets.defs.ledger_sensor import MOST_EVENTS
 from backfill_assets.defs.names import local_name, model_key
 from backfill_assets.state.plans import PlanRecord
 
@@ -40,10 +42,11 @@ def candidate_sensor(workspace: Context) -> dg.SensorDefinition:
         queue = _queue(live, waiting, anew=cursor.get("of") != state)
         now, left = queue[:MOST_PLANS], queue[MOST_PLANS:]
         looked = {name: record for name, record in plans.items() if not record.live or record.id in now}
-        events = unreported_answers(workspace, context.instance, looked)
+        found = unreported_answers(workspace, context.instance, looked)
+        events = found[:MOST_EVENTS]  # what is told is known in the next tick, which finds the rest
         return dg.SensorResult(
             asset_events=events,
-            cursor=json.dumps({"of": state, "left": left}),
+            cursor=json.dumps({"of": state if len(found) == len(events) else "", "left": left}),
             skip_reason=None if events else "everything is known already",
         )
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import dagster as dg
 import pytest
@@ -13,13 +16,17 @@ from backfill_assets.app.candidate import abandon_plan
 from backfill_assets.app.context import Context
 from backfill_assets.app.model_questions import plans_of_models
 from backfill_assets.core.errors import StateError
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Audit
+from backfill_assets.defs import candidate_sensor as candidate_sensor_module
 from backfill_assets.defs.build_definitions import definitions
 from backfill_assets.defs.candidate_checks import PREFIX, answers, asked_of, candidate_specs, unreported_answers
 from backfill_assets.defs.candidate_sensor import _queue, candidate_sensor  # pyright: ignore[reportPrivateUsage]
 from backfill_assets.evidence.asked import ASKED
+from backfill_assets.state.plans import PlanRecord, PlanStatus, PlanTarget
 from backfill_assets_tests.fakes import World, a_model
 from backfill_assets_tests.review_shop import FINDING, Shop, a_difference, compare, review_shop
+from backfill_assets_tests.strategies import day
 
 ALL = {f"{PREFIX}{name}" for name in ASKED}
 
@@ -111,6 +118,64 @@ def test_what_a_terminal_did_is_told(shop: Shop, instance: dg.DagsterInstance, m
         said = known(instance, name)
         assert said.passed and f"plan {shop.plan}, the last that did, is abandoned" in str(said.description)
     assert unreported_answers(place, instance, {}) == [], "nothing is read where no plan is"
+
+
+def test_a_tick_tells_only_so_much(shop: Shop, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next ticks tell the rest, each once: thousands of models whose plans ended would be minutes of events."""
+    monkeypatch.setattr(candidate_sensor_module, "MOST_EVENTS", 3)
+    place, cursor, told = shop.place(), None, list[tuple[str, str]]()
+    for _ in range(10):
+        found = candidate_sensor(place)(dg.build_sensor_context(instance=instance, cursor=cursor))
+        if isinstance(found, dg.SkipReason):
+            break
+        assert isinstance(found, dg.SensorResult) and len(found.asset_events) <= 3
+        for event in found.asset_events:
+            assert isinstance(event, dg.AssetCheckEvaluation)
+            instance.report_runless_asset_event(event)
+            told.append((event.asset_key.to_user_string(), str(event.check_name)))
+        cursor = found.cursor
+    assert len(told) == len(set(told)) and {check for _, check in told} == ALL
+    assert len(told) > 3 and tick(place, instance)[0] == set()
+
+
+def test_the_plan_of_each_model_is_found_in_one_reading_of_plans() -> None:
+    """A sensor asks every half minute: that may not cost plans times models, least of all times what each is about."""
+
+    class Counted(tuple[PlanTarget, ...]):
+        read = 0
+
+        def __iter__(self) -> Iterator[PlanTarget]:
+            Counted.read += 1
+            return super().__iter__()
+
+    names = [f"m{n}" for n in range(20)]
+    opened = [
+        ("loaded", "prod", names, PlanStatus.OPEN),
+        ("other", "prod", names[:5], PlanStatus.OPEN),
+        ("beside", "dev", names, PlanStatus.OPEN),
+    ]
+    first, second, elsewhere = (
+        PlanRecord(
+            id=one,
+            environment=where,
+            targets=Counted(PlanTarget(model=m, version=one, intervals=Ranges()) for m in models),
+            created=day(n),
+            by="ana",
+            status=status,
+            since=day(n),
+        )
+        for n, (one, where, models, status) in enumerate(opened)
+    )
+    ended = replace(second, id="ended", status=PlanStatus.ABANDONED, created=day(9))
+    place = SimpleNamespace(
+        project=SimpleNamespace(fingerprints={"m0": "loaded"}), environment="prod",
+        control=SimpleNamespace(plans=SimpleNamespace(all=lambda: [first, second, elsewhere, ended])),
+    )  # fmt: skip
+    found = plans_of_models(cast(Context, place), [*names[:7], "calm"])
+    assert {name: r.id for name, r in found.items()} == {
+        **dict.fromkeys(names[:7], "loaded"), **dict.fromkeys(names[1:5], "other"),
+    }  # fmt: skip
+    assert Counted.read <= 4
 
 
 def test_runs_answer_them(shop: Shop, instance: dg.DagsterInstance) -> None:
