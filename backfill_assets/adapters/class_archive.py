@@ -50,10 +50,10 @@ def sharing(java: str, path: str, options: str) -> str:
     """
     if any(word in options for word in _OURS):
         return ""
-    folder = archives()
-    if any(mark in str(folder) for mark in " ,'\"%\\"):
-        return ""
-    with suppress(OSError):
+    with suppress(OSError, RuntimeError):  # the latter where an account has no home
+        folder = archives()
+        if any(mark in str(folder) for mark in " ,'\"%\\"):
+            return ""
         kind = digest(java, _seen(path))
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         found = folder.stat()

@@ -109,6 +109,17 @@ def test_where_none_can_be_there_is_none(jar: Path, monkeypatch: pytest.MonkeyPa
             assert sharing(JAVA, str(jar), "") == ""
 
 
+def test_an_account_without_a_home_has_none(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container whose user is a number: the session starts as ever."""
+
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", no_home)
+    assert sharing(JAVA, str(jar), "") == ""
+
+
 def test_what_nobody_takes_goes(jar: Path) -> None:
     """An archive that was not taken for a month, and what a killed JVM left, are removed by whoever records."""
     archives().mkdir(parents=True, mode=0o700)
