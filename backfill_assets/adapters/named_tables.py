@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from backfill_assets.adapters.spark_errors import causes, spark_reason
 from backfill_assets.core.errors import StateError
@@ -114,7 +114,7 @@ class NamedTableStorage:
 def _check(name: str, said: dict[str, str], path: str) -> None:
     """Raise StateError unless the name is of this folder's table, and of nothing that a DROP would delete."""
     kind, location = said.get("Type", ""), said.get("Location", "")
-    if kind.upper() != "EXTERNAL" or _plain(location) != _plain(path):
+    if kind.upper() != "EXTERNAL" or not _is_at(location, path):
         raise StateError(
             f"{name} is another table",
             why=f"the catalog has {kind or 'something'} at {location or 'no place'}; it should be external at {path}",
@@ -122,11 +122,16 @@ def _check(name: str, said: dict[str, str], path: str) -> None:
         )
 
 
-def _plain(location: str) -> str:
-    """A location without what catalogs add to a path.
+def _is_at(location: str, path: str) -> bool:
+    """Whether a catalog's location is this path. Catalogs add a scheme, and some write a path as a URI does; ours is
+    none: its `%` and `#` are its own.
 
-    >>> _plain("file:/w/orders/v1"), _plain("file:///w/a%20b"), _plain("s3a://lake/w/")
-    ('/w/orders/v1', '/w/a b', 's3://lake/w')
+    >>> _is_at("file:/w/orders/v1", "/w/orders/v1"), _is_at("file:///w/a%20b", "/w/a b"), _is_at("s3a://b/w/", "s3://b/w")
+    (True, True, True)
+    >>> _is_at("file:/w/a%20b#1", "/w/a%20b#1"), _is_at("/w/a%20b", "/w/a%20b"), _is_at("file:/w/other", "/w/orders")
+    (True, True, False)
     """
-    parts = urlsplit(location)
-    return unquote(parts.path).rstrip("/") if parts.scheme in ("", "file") else plain_uri(location)
+    if not path.startswith("/"):
+        return plain_uri(location) == plain_uri(path)
+    said = "/" + location.removeprefix("file:").strip("/")
+    return path.rstrip("/") in (said, unquote(said))
