@@ -274,7 +274,9 @@ class Ranges:
         for interval in self.intervals:
             start = interval.start
             while start < interval.end:
-                end = min(cadence.shift(start, size), interval.end)
+                end = interval.end
+                if size <= cadence.count(Interval(start, end)):  # else it may be in a year that no datetime has
+                    end = min(cadence.shift(start, size), end)
                 yield Interval(start, end)
                 start = end
 

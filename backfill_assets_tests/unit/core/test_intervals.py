@@ -97,6 +97,7 @@ def test_split_of_every_cadence(cadence: Cadence, data: st.DataObject) -> None:
     assert [list(cadence.split(b)) for b in Ranges((whole,)).batches(cadence, size)] == [
         units[i : i + size] for i in range(0, len(units), size)
     ]
+    assert list(Ranges((whole,)).batches(cadence, 1_000_000)) == [whole], "as long as a batch_size may be"
 
 
 @given(cadences, instants)
