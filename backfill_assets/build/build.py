@@ -155,7 +155,11 @@ def _carry_out(
         # Another run wrote these meanwhile: wait for its record, else build them again; what has none is audited again.
         bench.sleep(2.0**again)
         if todo := _batches(bench, model, pending - have[name].unaudited):
-            become_writer()
+            try:
+                become_writer()
+            except StateError as error:  # what is built and audited by now is, as far as this model is concerned
+                worker.failures += [Failure(interval=batch, error=str(error)) for batch in todo]
+                break
     bench.listen(ModelDone(model=name))
     return Outcome(
         model=name,

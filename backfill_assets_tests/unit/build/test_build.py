@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import pytest
@@ -16,7 +16,7 @@ from backfill_assets.build.build import build
 from backfill_assets.build.engine import Job, ModelInput
 from backfill_assets.build.events import Audited, BatchDone, BatchFailed, BatchStarted, ModelDone, ModelStarted
 from backfill_assets.build.outcome import Outcome
-from backfill_assets.core.errors import BuildError, SettingsError, TransientBuildError
+from backfill_assets.core.errors import BuildError, SettingsError, StateError, TransientBuildError
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.model import Audit
 from backfill_assets.plan.patch import Patch
@@ -558,6 +558,34 @@ def test_a_batch_that_another_run_writes_again_during_my_audit_ends_green_in_min
     assert outcome.ok and str(outcome.green) == "2024-01-01..2024-01-03"
     assert written(world) == ["2024-01-01", "2024-01-02", "2024-01-03"], "nothing of mine is written twice"
     assert_consistent(world)
+
+
+def test_a_lease_that_is_lost_between_two_attempts_is_a_failure_of_its_model() -> None:
+    """What is green stays, and is told; other models of the plan go on. As before the first attempt."""
+    world = World(a_model("a", batch_size=1))
+    asked: list[str] = []
+
+    @contextmanager
+    def lease(model: str, version: str) -> Generator[Callable[[], None]]:
+        def become_writer() -> None:
+            asked.append(model)
+            if len(asked) > 1:
+                raise StateError("another process has taken over a")
+
+        yield become_writer
+
+    def overwritten(job: Job, intervals: Ranges) -> None:
+        if len(asked) == 1 and not world.sleeps:
+            world.tables.write("a", "a-1", "theirs", days("02"), {days("02").start: Cell(batch="theirs")})
+
+    world.engine.before_scan = overwritten
+    outcome = go(world, days("01", "03"), lease=lease)
+    assert asked == ["a", "a"], "the day is to be written again, since a stranger wrote it"
+    assert [(str(f.interval), f.error) for f in outcome.failures] == [
+        ("2024-01-02", "another process has taken over a")
+    ]
+    assert str(outcome.green) == "2024-01-01, 2024-01-03" and not outcome.ok
+    assert isinstance(world.events[-1], ModelDone)
 
 
 def test_a_deleted_table_is_built_again_in_full() -> None:
