@@ -85,7 +85,12 @@ def translate(text: str, line: int, *, dialect: str, tables: Mapping[str, Table]
 
     try:
         found = read_query(tree, dialect, lookup)
-        ctes = {c.alias.lower() for c in tree.find_all(exp.CTE)}
+        named = [c.alias.lower() for c in tree.find_all(exp.CTE)]
+        ctes = set(named)
+        if len(named) > len(ctes):
+            raise Untranslatable(
+                "two parts of the query have one name", why="Spark has them all in one WITH", line=line
+            )
         if clash := sorted(ctes & {name.lower() for name in reads}):
             raise Untranslatable(
                 f"a part of the query is called {clash[0]}, as a model that is read is here", line=line

@@ -81,6 +81,7 @@ def resolve(tree: exp.Query, lookup: Lookup, line: int) -> Resolved:
             tree.set("with_", exp.With(expressions=parts))
         else:
             clause.set("expressions", [*parts, *clause.expressions])
+    _apart(tree, {}, taken, frozenset(map(id, parts)))
     return Resolved(tree=tree, reads=reads, inlined=tuple(inline))
 
 
@@ -143,6 +144,32 @@ def _rename(node: exp.Table, name: str) -> None:
     node.set("this", exp.to_identifier(parts[-1]))
     for key, part in zip(("db", "catalog"), reversed(parts[:-1]), strict=False):
         node.set(key, exp.to_identifier(part))
+
+
+def _apart(node: exp.Expr, known: Mapping[str, str], taken: set[str], parts: frozenset[int]) -> None:
+    """Give each WITH a name of its own, also those of parts within parts: sqlglot writes all of them at the top for
+    Spark, where they would take the place of one another, and of models. `known`: names in reach, as they are by now.
+    """
+    clause = node.args.get("with_")
+    if isinstance(clause, exp.With):
+        for cte in clause.expressions:
+            old = cte.alias.lower()
+            new = cte.alias if old not in taken or id(cte) in parts else _free(cte.alias, taken)
+            _apart(cte.this, {**known, old: new} if clause.args.get("recursive") else known, taken, parts)
+            if new != cte.alias:
+                cte.args["alias"].set("this", exp.to_identifier(new))
+            taken.add(new.lower())
+            known = {**known, old: new}
+    for key, value in node.args.items():
+        if key == "with_":
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, exp.Table) and not child.args.get("db"):
+                new = known.get(child.name.lower(), child.name)
+                if new.lower() != child.name.lower():
+                    _rename(child, new)
+            if isinstance(child, exp.Expr):
+                _apart(child, known, taken, parts)
 
 
 def _free(name: str, taken: set[str]) -> str:

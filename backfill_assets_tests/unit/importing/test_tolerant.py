@@ -73,6 +73,43 @@ def test_what_is_computed_whole_has_the_rows_of_its_days(tmp_path: Path, kind: s
     assert backfill_here("plan", project=root).code == 0
 
 
+STAGED = "WITH source AS (SELECT * FROM raw.{0}), renamed AS (SELECT {1} FROM source) SELECT * FROM renamed"
+
+
+def test_parts_that_have_parts_of_the_same_names(tmp_path: Path) -> None:
+    """As nearly all of dbt's staging models have; and so has their reader. For Spark all are written in one WITH."""
+    orders, items = STAGED.format("orders", "id, day"), STAGED.format("items", "order_id, day, price * quantity AS p")
+    fct = (
+        "WITH source AS (SELECT * FROM {0}), renamed AS (WITH source AS (SELECT * FROM {1}) SELECT * FROM source)\n"
+        "SELECT s.day, count(*) AS n, sum(renamed.p) AS p FROM source AS s\n"
+        "JOIN renamed ON renamed.order_id = s.id AND renamed.day = s.day GROUP BY 1"
+    )
+    files = {
+        "models/stg_orders.sql": stored("stg_orders", orders, "VIEW"),
+        "models/stg_items.sql": stored("stg_items", items, "VIEW"),
+        "models/fct.sql": stored("fct", fct.format("shop.stg_orders", "shop.stg_items")),
+    }
+    root, done = imported(tmp_path, files)
+    assert not done.left and set(done.within) == {"stg_orders", "stg_items"}
+    assert built(root, "fct", 2) == theirs(fct.format(f"({orders})", f"({items})"))
+
+
+def test_a_part_does_not_take_the_place_of_a_model(tmp_path: Path) -> None:
+    """A part of a view that is called as a model is: the view's reader reads the model."""
+    view = "WITH orders AS (SELECT * FROM raw.orders) SELECT id, day, status FROM orders"
+    fct = (
+        "SELECT o.id, o.day, o.amount, v.status FROM shop.orders AS o JOIN shop.v AS v ON v.id = o.id AND v.day = o.day"
+    )
+    files = {
+        "models/orders.sql": sqlmesh_model(GOOD, name="shop.orders"),
+        "models/v.sql": stored("v", view, "VIEW"),
+        "models/fct.sql": stored("fct", fct),
+    }
+    root, done = imported(tmp_path, files)
+    assert not done.left and set(done.within) == {"v"}
+    assert {u.name for u in load_project(root).models["fct"].upstreams} == {"orders", "raw.orders"}
+
+
 def test_a_window_over_history_reads_the_query_of_its_input(tmp_path: Path) -> None:
     """Not the rows of another model, whose days are computed one after another."""
     query = "SELECT id, day, row_number() OVER (PARTITION BY customer_id ORDER BY day, id, amount) AS n FROM shop.stg"
