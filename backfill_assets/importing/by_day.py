@@ -15,6 +15,7 @@ from backfill_assets.importing.bounds import line_of
 from backfill_assets.importing.numbers import whole
 
 _UNITS = ("day", "dd")
+_LIMIT = "LIMIT: so many rows of all that is computed at once"
 _PARSED = ("to_timestamp", "to_date", "try_to_timestamp", "try_to_date", "parse_timestamp", "parse_date")
 
 
@@ -102,7 +103,10 @@ class _Reader:
         if not days and (left.days or right.days):
             self.mix(tree, "a UNION of rows of days and others" if undated else "a UNION whose sides have other days")
             free |= left.models | right.models
-        cut = left.cut or right.cut or bool(tree.args.get("limit"))
+        limited = bool(tree.args.get("limit") or tree.args.get("offset"))
+        if limited:
+            self.mix(tree, _LIMIT)
+        cut = left.cut or right.cut or limited
         return Rows(
             days=days, columns=names, bounded=left.bounded and right.bounded, models=left.models | right.models,
             free=free, cut=cut,
@@ -150,7 +154,7 @@ class _Reader:
                 mixed = True
         cut = any(p.rows.cut for p in parts) or bool(tree.args.get("limit") or tree.args.get("offset"))
         if tree.args.get("limit") or tree.args.get("offset"):
-            self.mix(tree, "LIMIT: so many rows of all that is computed at once")
+            self.mix(tree, _LIMIT)
             mixed = True
         if grouped or mixed:
             free |= models

@@ -56,6 +56,8 @@ def _at(node: exp.Expr, dialect: str) -> Iterator[tuple[str, str]]:
                 "ORDER BY of a window",
                 f"rows that are equal in it come in any order; NULLs are where {dialect} has them",
             )
+        case exp.Order() if isinstance(node.parent, exp.AggFunc):
+            yield "ORDER BY in an aggregate", "Spark's collect_list has none: sort the array by array_sort"
         case exp.WindowSpec():
             yield "the frame of a window", "frames by RANGE over times and ties"
         case exp.Cast() | exp.TryCast() if node.to.this in _ZONED:

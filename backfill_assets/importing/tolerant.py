@@ -118,7 +118,10 @@ def _prepared(asked: Asked, lookup: Lookup) -> tuple[Resolved, Bounds, list[Diff
     if not isinstance(tree, exp.Query):
         raise Untranslatable("the model is no query", line=asked.line)
     checks = differences(tree, asked.dialect, asked.line)
-    tree.set("order", None)
+    distinct = tree.args.get("distinct")
+    chooses = isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
+    if not (chooses or tree.args.get("limit") or tree.args.get("offset")):
+        tree.set("order", None)  # a table has none; with these it says which rows there are
     cut: list[tuple[exp.Table, str]] = []
     if asked.cut:
         for table in tree.find_all(exp.Table):

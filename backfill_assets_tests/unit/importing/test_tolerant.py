@@ -130,6 +130,11 @@ def test_a_window_over_history_reads_the_query_of_its_input(tmp_path: Path) -> N
     "SELECT id, @end_ds AS day, count(*) AS n FROM raw.orders WHERE day = @end_ds GROUP BY id",
     "SELECT o.id, o.day, i.price FROM raw.orders AS o JOIN raw.items AS i ON o.id = i.order_id\n"
     "WHERE o.day BETWEEN @start_ds AND @end_ds AND i.day BETWEEN @start_ds AND @end_ds",
+    "SELECT id, day, amount FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds ORDER BY amount DESC, id LIMIT 2",
+    "SELECT id, day FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds\n"
+    "UNION ALL SELECT order_id, day FROM raw.items WHERE day BETWEEN @start_ds AND @end_ds ORDER BY id DESC LIMIT 3",
+    "SELECT DISTINCT ON (id, day) id, day, status FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds\n"
+    "ORDER BY id, day, status DESC",
 ])  # fmt: skip
 def test_what_mixes_days_is_computed_day_by_day(tmp_path: Path, query: str) -> None:
     """As a daily run there does: the rows are those of five runs of a day each."""
@@ -179,6 +184,8 @@ def test_keys_that_replace_older_rows_are_merged(tmp_path: Path) -> None:
     ("SELECT id, moment::DATE AS day FROM raw.orders\nWHERE moment BETWEEN @start_date AND @end_date", 7, "midnight"),
     ("SELECT id, day, current_date AS x FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds", 1, "clock"),
     ("SELECT id, status AS day FROM raw.orders WHERE status BETWEEN @start_ds AND @end_ds", 6, "string"),
+    ("SELECT day, list(id ORDER BY id) AS ids FROM raw.orders\nWHERE day BETWEEN @start_ds AND @end_ds GROUP BY day", 6,
+     "ORDER BY in an aggregate"),
 ])  # fmt: skip
 def test_where_engines_differ_is_named_by_its_line(tmp_path: Path, query: str, line: int, word: str) -> None:
     _, done = imported(tmp_path, {"models/m.sql": sqlmesh_model(query)})
