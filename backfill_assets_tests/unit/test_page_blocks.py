@@ -33,15 +33,17 @@ from backfill_assets.plan.options import check_options
 from backfill_assets.project.consumers import read_consumers
 from backfill_assets.project.header import Header
 from backfill_assets.project.python_files import read_python_models
+from backfill_assets.project.settings import EMBEDDED_PROJECT
 from backfill_assets.project.settings_file import parse_settings
 from backfill_assets.project.sources import read_sources
 from backfill_assets.project.sql_files import read_sql_model
 from backfill_assets.sql.parsing import SqlError, parse
 from backfill_assets_tests.pages import Block, blocks, commands, pages
 from backfill_assets_tests.projects import CHECKOUT
+from backfill_assets_tests.tutorial import edited
 
 SHELLS = ("bash", "console")
-OTHERS = ("text", "csv", "mermaid", "nginx", "pyi")
+OTHERS = ("text", "csv", "diff", "mermaid", "nginx", "pyi")
 """Languages of blocks that say nothing of what is checked here; `pyi` is generated, and compiled."""
 ALL = list(blocks())
 ROOT: Any = typer.main.get_command(app)
@@ -121,6 +123,15 @@ def test_every_python_could_run(tmp_path: Path) -> None:
         (tmp_path / f"models_{number}.py").write_text(block.text)
         assert read_python_models(tmp_path / f"models_{number}.py", tmp_path, problems)
     assert problems == [] and list(tmp_path.iterdir())
+
+
+def test_the_demos_edit_fits_the_demo() -> None:
+    """What docs/first-change.md changes of its files is there, once."""
+    changes = [block for block in of("diff") if block.where.startswith("docs/first-change.md")]
+    assert changes
+    for block in changes:
+        file = EMBEDDED_PROJECT / block.title.removeprefix("my_demo/")
+        assert edited(file.read_text(), block.text) != file.read_text()
 
 
 def misused(block: Block) -> Iterator[str]:
