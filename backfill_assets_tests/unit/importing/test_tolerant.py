@@ -94,6 +94,21 @@ def test_parts_that_have_parts_of_the_same_names(tmp_path: Path) -> None:
     assert built(root, "fct", 2) == theirs(fct.format(f"({orders})", f"({items})"))
 
 
+def test_parts_of_one_query_may_have_one_name(tmp_path: Path) -> None:
+    """Those of its parts, and one within its namesake: each reads what it read."""
+    query = (
+        "WITH t AS (SELECT id, day FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds),\n"
+        "b AS (WITH t AS (SELECT order_id, day FROM raw.items WHERE day BETWEEN @start_ds AND @end_ds)\n"
+        "SELECT * FROM t)\n"
+        "SELECT q.id, q.day FROM (WITH t AS (SELECT id, day FROM t WHERE id > 1) SELECT * FROM t) AS q\n"
+        "JOIN b ON b.order_id = q.id AND b.day = q.day"
+    )
+    root, done = imported(tmp_path, {"models/m.sql": sqlmesh_model(query)})
+    assert not done.left and not done.same
+    all_days = query.replace("@start_ds", "'2024-01-01'").replace("@end_ds", "'2024-01-05'")
+    assert built(root, "m", 2) == theirs(all_days)
+
+
 def test_a_part_does_not_take_the_place_of_a_model(tmp_path: Path) -> None:
     """A part of a view that is called as a model is: the view's reader reads the model."""
     view = "WITH orders AS (SELECT * FROM raw.orders) SELECT id, day, status FROM orders"
