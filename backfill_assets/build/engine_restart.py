@@ -8,7 +8,7 @@ from typing import TypeVar
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import EngineRestarted
-from backfill_assets.core.errors import EngineDiedError, RunEndedError
+from backfill_assets.core.errors import EngineDiedError, RunEndedError, SettingsError
 
 T = TypeVar("T")
 MOST_RESTARTS = 1
@@ -19,10 +19,10 @@ def on_engine(bench: Workbench, model: str, do: Callable[[Engine], T], *, again:
     """What `do` gives on the run's engine, and on another one if that one dies meanwhile.
 
     `again=False`: the other one is opened, and EngineDiedError raised, for who has to look first what is done.
-    Raises RunEndedError when the other one dies as well.
+    Raises RunEndedError when the other one dies as well, or cannot be opened.
     """
     while True:
-        engine = bench.engine()
+        engine = _engine(bench)
         try:
             return do(engine)
         except EngineDiedError as error:
@@ -31,9 +31,19 @@ def on_engine(bench: Workbench, model: str, do: Callable[[Engine], T], *, again:
                 raise
 
 
+def _engine(bench: Workbench) -> Engine:
+    try:
+        return bench.engine()
+    except SettingsError as error:
+        if not bench.dead_engines.engines:
+            raise
+        fix = f"{error.fix}; then run the same command again: finished batches are kept"
+        raise RunEndedError(error.what, why=error.why, fix=fix) from error
+
+
 def _replace_engine(bench: Workbench, model: str, engine: Engine, error: EngineDiedError) -> None:
     with bench.dead_engines.lock:
-        if any(engine is one for one in bench.dead_engines.engines) and bench.engine() is not engine:
+        if any(engine is one for one in bench.dead_engines.engines) and _engine(bench) is not engine:
             return  # another thread has seen it
         if len(bench.dead_engines.engines) >= MOST_RESTARTS:
             raise RunEndedError(

@@ -15,6 +15,7 @@ from backfill_assets.core.errors import (
     DataError,
     EngineDiedError,
     EngineOutOfMemoryError,
+    SettingsError,
     SourceChangedError,
     StateError,
     TransientBuildError,
@@ -216,6 +217,24 @@ def test_the_second_death_ends_the_run_and_says_what_to_do() -> None:
 
 
 # --- nothing can be recorded, the end from outside --------------------------------------------------------------------
+
+
+def test_an_engine_that_cannot_be_opened_again_ends_the_run() -> None:
+    """A server that is gone is told once, with the batch that was under way; no other batch is tried on it."""
+    world = World(a_model("a", batch_size=1, batch_concurrency=2, retries=0))
+    mortals = Mortals(world, 3)
+
+    def engine() -> Engine:
+        if mortals.forgotten:
+            raise SettingsError("no session can be opened on sc://spark", why="it is away", fix="start it")
+        return mortals.current
+
+    outcome = go(world, **mortals.bench() | {"engine": engine})
+    assert len(mortals.forgotten) == 1 and not outcome.ok
+    assert "the same command again" in outcome.failures[0].error
+    assert len(list(world.facts().coverage["a"].built.split(Cadence.DAILY))) == 2
+    assert len(failed(world)) <= 2, "what was under way, and nothing else"
+    assert go(world).ok
 
 
 def test_a_ledger_that_cannot_be_written_ends_the_run() -> None:
