@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.adapters.session_kind import is_remote
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.core.errors import DataError
 from backfill_assets.core.intervals import Interval
@@ -31,7 +32,12 @@ def settled(frame: DataFrame, model: Model, interval: Interval) -> Generator[tup
 
     Raises DataError, before anything is written, when rows are outside the interval or a key has several.
     """
-    rows = (latest(frame, model) if model.dedupe else frame).persist()
+    rows = latest(frame, model) if model.dedupe else frame
+    if is_remote(session := rows.sparkSession):  # whose frames are made anew from their texts each time
+        kept = session.computed(rows)
+        yield kept.drop(_DIFFER), _check(kept, model, interval)
+        return
+    rows = rows.persist()
     try:
         yield rows.drop(_DIFFER), _check(rows, model, interval)
     finally:

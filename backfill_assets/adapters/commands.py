@@ -14,8 +14,8 @@ ENVIRONMENT_VARIABLE = "BACKFILL_ENVIRONMENT"
 """Says to an evaluation's command which environment it is about."""
 PASSED = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "LANG", "LC_ALL", "LC_CTYPE", "VIRTUAL_ENV",
-    "PYTHONPATH", "PYSPARK_PYTHON", "JAVA_HOME", "SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_HOME", "HADOOP_CONF_DIR",
-    "SSL_CERT_FILE", "BACKFILL_WAREHOUSE", "BACKFILL_CACHE",
+    "PYTHONPATH", "PYSPARK_PYTHON", "SPARK_REMOTE", "JAVA_HOME", "SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_HOME",
+    "HADOOP_CONF_DIR", "SSL_CERT_FILE", "BACKFILL_WAREHOUSE", "BACKFILL_CACHE",
 )  # fmt: skip
 """The variables that a command gets as they are. Others may be secrets: its entry names those that it needs."""
 TIMEOUT = 3600

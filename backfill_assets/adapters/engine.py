@@ -22,6 +22,7 @@ from backfill_assets.adapters.jvm import current_jvm
 from backfill_assets.adapters.merge import carry, marked, merge
 from backfill_assets.adapters.model_code import load_function
 from backfill_assets.adapters.scoped_rows import changed_outside, keys_frame, scoped_rows
+from backfill_assets.adapters.session_kind import is_remote
 from backfill_assets.adapters.source_keys import SourceKeys
 from backfill_assets.adapters.spark_errors import as_build_error, died, own_code_error
 from backfill_assets.adapters.table_log import (
@@ -66,7 +67,7 @@ class SparkEngine:
         self._modules: dict[str, Callable[..., Any]] = {}
         self._views: dict[tuple[int, str], threading.Lock] = {}
         self._lock = threading.Lock()
-        self._jvm = current_jvm()
+        self._jvm = spark if is_remote(spark) else current_jvm()
         self._keys = SourceKeys(warehouse)
 
     def prepare(self, job: Job, sample: Interval) -> tuple[tuple[str, str], ...]:

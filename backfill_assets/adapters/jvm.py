@@ -16,6 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from backfill_assets.adapters.session_kind import is_remote, open_remote
+
 MOST_WORDS = 10_000_000
 """Bytes that the file of JVMs' own words may have before the next one begins it anew."""
 OUT_OF_MEMORY = (52, 3)
@@ -68,7 +70,9 @@ def own_words(file: Path) -> Generator[None]:
 
 
 def jvm_answers(jvm: object | None = None) -> bool:
-    """Whether the process's JVM is there, and still the one that is meant. Of a remote session it is not known."""
+    """Whether the process's JVM is there, and still the one that is meant. A server is asked whether it is there."""
+    if (remote := jvm if is_remote(jvm) else open_remote()) is not None:
+        return remote.answers()
     gateway: Any = current_jvm()
     if jvm is not None and gateway is not jvm:
         return False
@@ -86,6 +90,8 @@ def jvm_answers(jvm: object | None = None) -> bool:
 
 def ran_out_of_memory(jvm: object | None = None) -> bool:
     """Whether a JVM that does not answer any more ended itself because its heap was full, as its exit code says."""
+    if is_remote(jvm):
+        return False
     gateway: Any = jvm or current_jvm()
     if (process := getattr(gateway, "proc", None)) is None:
         return False
@@ -100,11 +106,17 @@ def lent_by(connection: socket.socket) -> None:
 
 
 def forget_session() -> None:
-    """Let go of a session whose JVM died, so that the next one is opened in a new JVM; what is left of it is killed."""
+    """Let go of a session whose JVM died, so that the next one is opened in a new JVM; what is left of it is killed.
+
+    A server's session is ended: what the server still does for it is interrupted, if it can be reached.
+    """
     from pyspark.sql import SparkSession
 
     session: Any = SparkSession
     with LOCK:
+        if (remote := open_remote()) is not None:
+            remote.stop()
+            return
         context = _context()
         gateway, server = context._gateway, getattr(context._active_spark_context, "_accumulatorServer", None)
         session._instantiatedSession = session._activeSession = None

@@ -76,6 +76,12 @@ def read_conf(folder: Path) -> dict[str, str]:
     return {pair[0]: pair[1].strip() if len(pair) > 1 else "" for pair in pairs}
 
 
+def server_of(root: Path, settings: Settings) -> str | None:
+    """The URL of the Spark Connect server that a project's sessions are of; None where they have a JVM of their own."""
+    conf = read_conf(session_conf(root, settings)) | settings.spark
+    return os.environ.get("SPARK_REMOTE") or conf.get("spark.remote") or None
+
+
 def spark_machine(root: Path, settings: Settings) -> Machine:
     """The cores and the memory that Spark's configuration gives to sessions of the project: this machine's, or those
     of its executors. What a remote server has, or a cluster that grows, is not known: UNKNOWN_MACHINE stands for it."""

@@ -1,30 +1,38 @@
-"""Can each client write, read, list and delete where a warehouse in an object store is? Tried with a small table.
+"""Can each client write, read, list and delete where a warehouse is? Tried with a small table.
 
 Also tried is what the records rest on: of two writers that add the same commit, the second is refused.
 """
 
 from __future__ import annotations
 
+import shutil
 import uuid
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.delta_errors import delta_reason
+from backfill_assets.adapters.durable import local
 from backfill_assets.adapters.folder import ArrowFolder
+from backfill_assets.adapters.session_kind import is_remote
 from backfill_assets.adapters.spark_errors import causes, spark_reason
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import SettingsError
-from backfill_assets.project.object_store import delta_options, remove_all, unreachable
+from backfill_assets.project.object_store import delta_options, is_s3, remove_all, unreachable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import SparkSession
 
+    from backfill_assets.adapters.remote_session import RemoteSession
+
 PROBES = "_probe"
 
 
 def probe(warehouse: str, spark: Callable[[], SparkSession]) -> str:
-    """Write, read, list and delete a probe by Arrow, delta-rs and Spark; what was done. `spark` opens a session.
+    """Write, read, list and delete a probe by Arrow, delta-rs and Spark; what was done. `spark` opens a session. One of
+    a server writes and reads.
 
     Raises SettingsError, which names the client that could not, and why.
     """
@@ -32,9 +40,13 @@ def probe(warehouse: str, spark: Callable[[], SparkSession]) -> str:
     try:
         _by_arrow(f"{place}/file")
         _by_delta(f"{place}/table")
-        _by_spark(f"{place}/table", spark())
+        session = spark()
+        if is_remote(session):
+            _by_server(f"{place}/table", session)
+            return f"Arrow and delta-rs write, read, list and delete in {warehouse}, the server writes and reads there"
+        _by_spark(f"{place}/table", session)
     finally:
-        remove_all(place)
+        remove(place)
     return f"Arrow, delta-rs and Spark write, read, list and delete in {warehouse}"
 
 
@@ -87,6 +99,30 @@ def _by_spark(place: str, spark: SparkSession) -> None:
         raise unreachable(place, spark_reason(causes(error))) from None
     if rows != 3 or not listed or open_table(place) is not None:
         raise _other("Spark", place, f"it reads {rows} rows of 3, or what it deleted is still there")
+
+
+def _by_server(place: str, session: RemoteSession) -> None:
+    try:
+        session.range(2).selectExpr("id AS n").write.format("delta").mode("append").save(place)
+        rows = session.read.format("delta").load(place).count()
+    except Exception as error:
+        raise unreachable(place, spark_reason(causes(error))) from None
+    table = open_table(place)
+    if rows != 3 or table is None or table.version() != 2:
+        raise _other("Spark's server", place, f"it reads {rows} rows of 3, or what it wrote is not seen by delta-rs")
+
+
+def remove(place: str) -> None:
+    """Delete all that is below a place in a folder or a bucket, and what was made for it above."""
+    if is_s3(place):
+        remove_all(place)
+        return
+    for name in (folder := ArrowFolder(place)).names():
+        folder.delete(name)
+    if (path := local(place)) is not None:
+        shutil.rmtree(path, ignore_errors=True)
+        with suppress(OSError):  # another process has a probe there
+            Path(path).parent.rmdir()
 
 
 def _other(client: str, place: str, why: str, fix: str = "") -> SettingsError:

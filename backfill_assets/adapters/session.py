@@ -21,8 +21,10 @@ from backfill_assets.adapters.machine import (
     delta_jars,
     java_build,
     read_conf,
+    server_of,
     session_conf,
 )
+from backfill_assets.adapters.server import session_of_server
 from backfill_assets.adapters.spark_errors import causes, spark_reason
 from backfill_assets.adapters.warm_session import join, key_of, serve
 from backfill_assets.core.errors import SettingsError
@@ -38,8 +40,7 @@ if TYPE_CHECKING:
 
 def check_machine(root: Path, settings: Settings) -> None:
     """Raise SettingsError when no session could be opened here: no Java, an old one, no room on disk. Opens none."""
-    folder = session_conf(root, settings)
-    if os.environ.get("SPARK_REMOTE") or (read_conf(folder) | settings.spark).get("spark.remote"):
+    if server_of(root, settings) is not None:
         return
     if "pyspark" in sys.modules and current_jvm() is not None:
         return
@@ -52,10 +53,12 @@ def spark_session(root: Path, settings: Settings, *, long: bool = False) -> Spar
     that is opened for `long` work has the JVM's optimizing compiler, unless the project's configuration is its own.
 
     Raises SettingsError when Java, the jars or disk room are missing, or a bucket cannot be reached, before any JVM is
-    started; and when Spark's configuration has no way to one.
+    started; when Spark's configuration has no way to one; and for a server that is away, or would give other rows.
     """
     with LOCK:
         errors_reach_people_as_ours()
+        if (server := server_of(root, settings)) is not None:
+            return session_of_server(server, read_conf(session_conf(root, settings)) | settings.spark, settings)
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
 
@@ -64,17 +67,14 @@ def spark_session(root: Path, settings: Settings, *, long: bool = False) -> Spar
             return active
         wanted = _wanted(root, settings)
         builder = SparkSession.builder.appName(f"backfill {settings.name}")
-        if wanted.remote:
-            builder = builder.remote(wanted.remote)
-        else:
-            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-            if (kept := join(state_root(root), wanted.key)) is not None:
-                return kept
-            os.environ["SPARK_CONF_DIR"] = str(wanted.folder)
-            if wanted.hive:
-                builder = builder.enableHiveSupport()
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        if (kept := join(state_root(root), wanted.key)) is not None:
+            return kept
+        os.environ["SPARK_CONF_DIR"] = str(wanted.folder)
+        if wanted.hive:
+            builder = builder.enableHiveSupport()
         config = dict(wanted.config)
-        if long and not wanted.remote and (options := all_compilers(wanted.folder, settings)):
+        if long and (options := all_compilers(wanted.folder, settings)):
             config[JAVA_OPTIONS] = options
         if wanted.archive is not None:
             java, path, given = wanted.archive
@@ -93,7 +93,7 @@ def spark_session(root: Path, settings: Settings, *, long: bool = False) -> Spar
                 why=str(error).strip().splitlines()[0],
                 fix=f"run `backfill doctor`; Spark's own words are in {log}",
             ) from None
-        if wanted.buckets and not wanted.remote:
+        if wanted.buckets:
             _check_way(session, wanted=is_s3(settings.warehouse))
         return session
 
@@ -102,13 +102,12 @@ def keep_session(root: Path, settings: Settings, *, idle: float, ready: Callable
     """Open a session, call `ready`, and let this project's commands use it until nobody did for `idle` seconds; why it
     ended. Raises SettingsError as `spark_session` does, and for sessions that cannot be shared; StateError when another
     process keeps one."""
+    cannot = "no session is kept for this project"
+    if server_of(root, settings) is not None:
+        raise SettingsError(cannot, why="its Spark is a server's, which runs anyway", fix="go on without")
     wanted = _wanted(root, settings)
-    if wanted.remote or wanted.hive:
-        raise SettingsError(
-            "no session is kept for this project",
-            why="its Spark is a server's, which runs anyway" if wanted.remote else "its catalog is shared with others",
-            fix="go on without",
-        )
+    if wanted.hive:
+        raise SettingsError(cannot, why="its catalog is shared with others", fix="go on without")
     session = spark_session(root, settings)
     return serve(session, state_root(root), wanted.key, idle=idle, ready=ready)
 
@@ -120,7 +119,6 @@ class _Wanted:
     folder: Path
     """Of Spark's configuration."""
     config: Mapping[str, str]
-    remote: str | None
     hive: bool
     buckets: bool
     """Whether it reads or writes some."""
@@ -134,29 +132,27 @@ def _wanted(root: Path, settings: Settings) -> _Wanted:
     places = [place for place in (settings.warehouse, *source_places(root)) if is_s3(place)]
     folder = session_conf(root, settings)
     conf = read_conf(folder) | settings.spark
-    remote = os.environ.get("SPARK_REMOTE") or conf.get("spark.remote")
     given = settings.spark | SESSION
     archive: tuple[str, str, str] | None = None
-    if not remote:
-        java = java_build()
-        check_room(settings.warehouse)
-        store = log_store_settings(conf) if is_s3(settings.warehouse) else {}
-        given |= store
-        jars = [str(log_store_jar())] if store else []
-        if conf.get("spark.master", "local[*]").startswith("local"):
-            # Known jars on the class path start seconds faster than packages to resolve and copy.
-            path = os.pathsep.join((*map(str, delta_jars(folder)), *jars))
-            if own := conf.get("spark.driver.extraClassPath"):  # it may have folders
-                path = os.pathsep.join(p for p in (own, path) if p)
-            else:
-                path = before_folders(path)
-                archive = (java, path, conf.get(JAVA_OPTIONS, ""))
-            given["spark.driver.extraClassPath"] = path
-            given.setdefault("spark.jars.packages", "")
-        elif jars:  # beside Delta's, whose classes it extends
-            given["spark.jars"] = ",".join(p for p in (conf.get("spark.jars"), *jars) if p)
-        if "spark.sql.warehouse.dir" not in conf:
-            given["spark.sql.warehouse.dir"] = str(state_root(root) / ".backfill" / "spark-warehouse")
+    java = java_build()
+    check_room(settings.warehouse)
+    store = log_store_settings(conf) if is_s3(settings.warehouse) else {}
+    given |= store
+    jars = [str(log_store_jar())] if store else []
+    if conf.get("spark.master", "local[*]").startswith("local"):
+        # Known jars on the class path start seconds faster than packages to resolve and copy.
+        path = os.pathsep.join((*map(str, delta_jars(folder)), *jars))
+        if own := conf.get("spark.driver.extraClassPath"):  # it may have folders
+            path = os.pathsep.join(p for p in (own, path) if p)
+        else:
+            path = before_folders(path)
+            archive = (java, path, conf.get(JAVA_OPTIONS, ""))
+        given["spark.driver.extraClassPath"] = path
+        given.setdefault("spark.jars.packages", "")
+    elif jars:  # beside Delta's, whose classes it extends
+        given["spark.jars"] = ",".join(p for p in (conf.get("spark.jars"), *jars) if p)
+    if "spark.sql.warehouse.dir" not in conf:
+        given["spark.sql.warehouse.dir"] = str(state_root(root) / ".backfill" / "spark-warehouse")
     buckets: dict[str, str] = {}
     for place in places:
         try:
@@ -168,7 +164,6 @@ def _wanted(root: Path, settings: Settings) -> _Wanted:
     return _Wanted(
         folder=folder,
         config=config,
-        remote=remote,
         hive=conf.get("spark.sql.catalogImplementation") == "hive",
         buckets=bool(places),
         archive=archive,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from backfill_assets.adapters.jvm import jvm_answers, ran_out_of_memory
+from backfill_assets.adapters.session_kind import is_remote, open_remote
 from backfill_assets.core.errors import (
     BuildError,
     DataError,
@@ -81,7 +82,20 @@ def as_build_error(
 
 def died(doing: str, jvm: object | None = None) -> EngineDiedError | None:
     """What happened to a JVM (None: the process's) that does not answer any more; None when it answers."""
-    return None if jvm_answers(jvm) else engine_died(doing, memory=ran_out_of_memory(jvm))
+    if jvm_answers(jvm):
+        return None
+    if is_remote(jvm) or open_remote() is not None:
+        return server_lost(doing)
+    return engine_died(doing, memory=ran_out_of_memory(jvm))
+
+
+def server_lost(doing: str) -> EngineDiedError:
+    """What a Spark Connect server is called that does not answer, or does not know the session any more."""
+    return EngineDiedError(
+        f"cannot {doing}: the connection to Spark's server was lost",
+        why="the server ended or was started again, or the network between failed",
+        fix="see that it runs, then run the same command again: finished batches are kept",
+    )
 
 
 def engine_died(doing: str, *, memory: bool = False) -> EngineDiedError:

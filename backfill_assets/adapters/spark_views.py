@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.named_tables import NamedTables
+from backfill_assets.adapters.session_kind import is_remote
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.pointer import Pointer
@@ -39,7 +40,14 @@ def show_environment(
     """
     wanted = [m for m in environment.pointers if models is None or m in models]
     with_counts(DeltaTableLog(warehouse), [environment.pointers[m] for m in wanted])
-    if not is_shared_catalog(spark):
+    if is_shared_catalog(spark):
+        return spark
+    session: object = spark
+    if is_remote(session):  # no session of a server has a catalog of its own: others would see what is made there
+        for model in wanted:
+            query = plain_view(environment.pointers[model], warehouse)
+            session.show(schema_name(environment.name), model, query)
+    else:
         spark.sql(f"CREATE DATABASE IF NOT EXISTS `{schema_name(environment.name)}`")
         SparkViews(spark, warehouse, provisional=lambda _: provisional or {}).settle(environment, wanted)
     return spark
@@ -119,5 +127,5 @@ class SparkViews:
 
 
 def is_shared_catalog(spark: SparkSession) -> bool:
-    """Whether views that this session makes are seen by other sessions (a metastore, or a Spark Connect server)."""
+    """Whether views are kept for all: in a metastore. A Spark Connect server is asked for its own configuration."""
     return spark.conf.get("spark.sql.catalogImplementation", "in-memory") == "hive"

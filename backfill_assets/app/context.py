@@ -301,13 +301,19 @@ class Context:
         return timedelta(days=self.project.settings.retention_days)
 
     def shared_views(self) -> SparkViews | None:
-        """The shared catalog's views when the Spark configuration has one. Opens a session only then."""
-        if self.spark_conf().get("spark.sql.catalogImplementation") != "hive":
-            return None
-        from backfill_assets.adapters.named_tables import NamedTables
-        from backfill_assets.adapters.spark_views import SparkViews
+        """The shared catalog's views when the Spark configuration has one, or that of the server that is used. Opens a
+        session only then, and to ask a server."""
+        from backfill_assets.adapters.machine import server_of
 
         settings = self.project.settings
+        shared = self.spark_conf().get("spark.sql.catalogImplementation") == "hive"
+        if not shared and server_of(self.project.root, settings) is None:
+            return None
+        from backfill_assets.adapters.named_tables import NamedTables
+        from backfill_assets.adapters.spark_views import SparkViews, is_shared_catalog
+
+        if not is_shared_catalog(self.spark):
+            return None
         grace = timedelta(seconds=settings.cutover_grace)
         named = NamedTables(self.spark, self.warehouse, settings.tables) if settings.tables else None
         return SparkViews(self.spark, self.warehouse, grace, self.provisional, named)

@@ -13,6 +13,8 @@ from backfill_assets.adapters.integrity import IntegrityReport, check_integrity,
 from backfill_assets.adapters.probe import probe
 from backfill_assets.adapters.repair import SetAside, repair
 from backfill_assets.adapters.restore import Restored, restore
+from backfill_assets.adapters.server import server_found
+from backfill_assets.adapters.session_kind import is_remote
 from backfill_assets.adapters.source_files import can_list, files_at
 from backfill_assets.adapters.source_pins import MOST_OBJECTS
 from backfill_assets.adapters.warehouse import open_store
@@ -98,6 +100,14 @@ def restore_warehouse(root: Path, source: Path, *, over_newer: bool) -> BroughtB
 def probe_store(context: Context) -> str:
     """Try where the warehouse is with every client, in an object store; "" for a folder. Raises SettingsError."""
     return probe(context.warehouse, lambda: context.spark) if is_s3(context.warehouse) else ""
+
+
+def probe_server(context: Context) -> str:
+    """Try the Spark Connect server that the project uses, and that it sees the warehouse as the other clients do.
+    Raises SettingsError."""
+    session: object = context.spark  # opened: versions, Delta Lake, settings and one file are looked at
+    assert is_remote(session)
+    return f"{server_found(session)}; {probe(context.warehouse, lambda: context.spark)}"
 
 
 def reach_sources(places: Sequence[str]) -> str:

@@ -30,9 +30,16 @@ class DoctorCheck:
 
 def examine(root: Path) -> list[DoctorCheck]:
     """Look at everything; a check that fails does not stop the others."""
-    from backfill_assets.adapters.machine import check_java, check_room, conf_dir, delta_jars, session_conf
+    from backfill_assets.adapters.machine import (
+        check_java,
+        check_room,
+        conf_dir,
+        delta_jars,
+        server_of,
+        session_conf,
+    )
     from backfill_assets.app.context import Context
-    from backfill_assets.app.warehouse import check_tables, probe_store, reach_sources
+    from backfill_assets.app.warehouse import check_tables, probe_server, probe_store, reach_sources
     from backfill_assets.app.writers import read_writers
     from backfill_assets.defs.dagster_home import ensure_home
     from backfill_assets.project.object_store import is_s3
@@ -46,6 +53,11 @@ def examine(root: Path) -> list[DoctorCheck]:
     def in_bucket() -> bool:
         with suppress(BackfillError):
             return is_s3(warehouse())
+        return False
+
+    def on_server() -> bool:
+        with suppress(BackfillError):
+            return server_of(root, load_settings(root)) is not None
         return False
 
     in_buckets = [place for place in source_places(root) if is_s3(place)]
@@ -75,11 +87,14 @@ def examine(root: Path) -> list[DoctorCheck]:
             f"{len(loaded.models)} models, {len(loaded.sources)} sources, {len(loaded.consumers)} consumers in {root}"
         )
 
+    remote = on_server()
     return [
         DoctorCheck(name="python", ok=sys.version_info >= (3, 11), found=sys.version.split()[0]),
-        _check("java", lambda: f"Java {check_java()}"),
+        *([] if remote else [_check("java", lambda: f"Java {check_java()}")]),
         _check("spark-conf", lambda: str(conf())),
-        _check("delta jars", lambda: f"{len(delta_jars(conf()))} jars at hand"),
+        _check("spark server", lambda: probe_server(Context.open(root)))
+        if remote
+        else _check("delta jars", lambda: f"{len(delta_jars(conf()))} jars at hand"),
         _check("object store", lambda: probe_store(Context.open(root)))
         if in_bucket()
         else _check("disk", lambda: f"{check_room(warehouse()) // 2**20:,} MiB free for {warehouse()}"),

@@ -14,7 +14,7 @@ _HARMLESS = (
     "spark.dynamicAllocation.", "spark.speculation", "spark.locality.", "spark.network.", "spark.rpc.", "spark.port.",
     "spark.shuffle.", "spark.reducer.", "spark.io.", "spark.serializer", "spark.kryo", "spark.rdd.", "spark.cleaner.",
     "spark.broadcast.", "spark.storage.", "spark.yarn.", "spark.kubernetes.", "spark.log", "spark.metrics.",
-    "spark.redaction.",
+    "spark.redaction.", "spark.remote",
     "spark.hadoop.fs.", "spark.default.parallelism", "spark.checkpoint.", "spark.stage.", "spark.excludeOnFailure.",
     "spark.sql.warehouse.dir", "spark.sql.ui.", "spark.sql.catalogImplementation",
     # How a query is carried out.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-SLOW = ("sqlglot", "pydantic", "yaml", "pandas", "pyspark", "dagster")
+SLOW = ("sqlglot", "pydantic", "yaml", "pandas", "pyspark", "grpc", "dagster")
 
 
 def test_planning_imports_nothing_slow() -> None:
