@@ -205,7 +205,7 @@ def test_the_second_death_ends_the_run_and_says_what_to_do() -> None:
     """What is done is kept, nothing else is begun, in no model; no model is blamed, and the same command goes on."""
     world = World(a_model("a", retries=3), a_model("b", "a"))
     mortals = Mortals(world, 2, 1)
-    outcomes = apply(world.bench(**mortals.bench()), world.plan())
+    outcomes = apply(world.bench(**mortals.bench()), world.plan())  # type: ignore[arg-type]
     assert str(outcomes["a"].green | world.facts().coverage["a"].built) == "2024-01-01..2024-01-03"
     (failure,) = outcomes["a"].failures
     assert "died, for the second time" in failure.error and "spark.driver.memory" in failure.error
