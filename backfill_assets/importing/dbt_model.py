@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 
 from backfill_assets.importing.dbt_jinja import Raw, without_jinja
 from backfill_assets.importing.dbt_manifest import (
@@ -22,10 +22,13 @@ from backfill_assets.importing.foreign import Entry, Foreign, Kind
 from backfill_assets.importing.found import Check, Remark, Untranslatable
 from backfill_assets.importing.header import plain
 from backfill_assets.importing.query import no_macro_names
+from backfill_assets.importing.settle import LONGEST, TOO_LONG, settle
 from backfill_assets.importing.types import spark_type
 
 _KINDS = {"incremental": Kind.FILTERED, "table": Kind.TABLE, "view": Kind.VIEW, "ephemeral": Kind.PART}
 _BATCHES = {"hour": "hourly", "day": "daily", "month": "monthly"}
+_LENGTHS = {"hour": timedelta(hours=1), "month": timedelta(days=31), "year": timedelta(days=366)}
+"""How long a batch is at most, where it is no day."""
 _HARMLESS = frozenset({
     "materialized", "incremental_strategy", "event_time", "batch_size", "lookback", "begin", "unique_key",
     "partition_by", "enabled", "schema", "database", "tags", "meta", "docs", "group", "access", "persist_docs",
@@ -85,7 +88,7 @@ def dbt_model(node: Node, manifest: Manifest, names: Mapping[str, str]) -> Forei
     key = _unique_key(config)
     by_key = key if kind is Kind.FILTERED and time_column not in {k.lower() for k in key} else ()
     audits, unique = _audits(reading, names)
-    header = _header(reading, config, cadence)
+    header = _header(reading, config)
     described = {c: str(said.get("description") or "") for c, said in declared_columns(node).items()}
     return Foreign(
         key=written_name(unique_id, node).lower(), said=plain(name), name=names.get(unique_id, name),
@@ -287,7 +290,7 @@ def _constraints(reading: _Reading) -> Iterator[Entry]:
             reading.check(reading.line, what, "write it as an audit (docs/audits.md)")
 
 
-def _header(reading: _Reading, config: Mapping[str, object], cadence: str) -> dict[str, object]:
+def _header(reading: _Reading, config: Mapping[str, object]) -> dict[str, object]:
     node, header = reading.node, dict[str, object]()
     if text := plain(str(node.get("description") or "")):
         header["description"] = text
@@ -299,9 +302,13 @@ def _header(reading: _Reading, config: Mapping[str, object], cadence: str) -> di
         said = config.get("lookback", 1)
         number = said if isinstance(said, int) and not isinstance(said, bool) else 1
         if number > 0:
-            unit = {"hourly": "h", "monthly": "d"}.get(cadence, "d")
-            header["settle"] = f"{number * 31 if cadence == 'monthly' else number}{unit}"
-            reading.remark(f"lookback {number} is `settle`: such intervals are built again when a source changed")
+            one = _LENGTHS.get(str(config.get("batch_size")), timedelta(days=1))
+            if number > LONGEST // one:
+                reading.check(reading.line, f"lookback {number}", TOO_LONG)
+                return header
+            header["settle"] = written = settle(number * one)
+            what = f"lookback {number} is `settle: {written}`: such intervals are built again when a source changed"
+            reading.remark(what)
     return header
 
 

@@ -12,10 +12,11 @@ from backfill_assets.importing.foreign import Entry, Foreign, Kind
 from backfill_assets.importing.found import Check, Remark, Translation, Untranslatable
 from backfill_assets.importing.header import plain
 from backfill_assets.importing.numbers import whole
+from backfill_assets.importing.settle import LONGEST, TOO_LONG, settle
 from backfill_assets.importing.sqlmesh_audits import audits
 from backfill_assets.importing.sqlmesh_config import Config
 from backfill_assets.importing.sqlmesh_file import ModelFile, Property, inside, names_in, split
-from backfill_assets.importing.sqlmesh_intervals import cadence
+from backfill_assets.importing.sqlmesh_intervals import Intervals, intervals_of
 from backfill_assets.importing.sqlmesh_macros import Filled, without_macros
 from backfill_assets.importing.types import spark_type
 
@@ -109,14 +110,15 @@ def foreign_model(reading: Reading) -> Foreign | None:
     for line, what in file.others:
         why = "statements beside the query are not carried over"
         reading.check(line, f"`{' '.join(what.split())[:80]}`", why)
-    header = _header(reading, within or {})
-    unit, ready = cadence(reading.file, reading.config, kind, reading.check)
+    intervals = intervals_of(reading.file, reading.config, kind, reading.check)
+    header = _header(reading, within or {}, intervals)
+    ready = {"ready": intervals.ready} if intervals.ready else {}
     entries = _audits(reading)
     columns = own_columns(reading)
     return Foreign(
         key=said.lower(), said=said, name=own, file=reading.place, line=file.line, kind=kind, dialect=reading.dialect,
         query=filled.text, query_line=file.query_line, time_column=_time_column(reading, within or {}, kind),
-        start=_start(reading), cadence=unit, header={**header, **ready}, grain=_grain(reading),
+        start=_start(reading), cadence=intervals.cadence.value, header={**header, **ready}, grain=_grain(reading),
         by_key=_key(within or {}),
         audits=entries, table=said, columns=columns, described=_described(reading), checks=tuple(reading.checks),
         remarks=tuple(reading.remarks), problem=refused,
@@ -175,7 +177,7 @@ def _query(reading: Reading) -> Filled | Untranslatable:
         return error
 
 
-def _header(reading: Reading, kind: Mapping[str, Property]) -> dict[str, object]:
+def _header(reading: Reading, kind: Mapping[str, Property], intervals: Intervals) -> dict[str, object]:
     """Description, owner, and how it is built; properties that are not carried over are noted."""
     properties, header = reading.file.properties, dict[str, object]()
     for key in ("description", "owner"):
@@ -211,10 +213,7 @@ def _header(reading: Reading, kind: Mapping[str, Property]) -> dict[str, object]
             case "batch_size" | "batch_concurrency" if number := whole(word):
                 header[key] = number
             case "lookback" if (number := whole(word)) is not None:
-                if number:
-                    header["settle"] = f"{word} days"
-                    what = f"lookback {word} is `settle: {word} days`: such days are built again when a source changed"
-                    reading.remark(said.line, what)
+                header |= _settle(reading, said.line, number, intervals)
             case "forward_only" | "disable_restatement" if word == "true":
                 why = "history is kept or computed anew as a plan says: `--forward-only DAY`"
                 reading.check(said.line, f"`{key}`", why)
@@ -225,6 +224,18 @@ def _header(reading: Reading, kind: Mapping[str, Property]) -> dict[str, object]
             case _:
                 pass
     return header
+
+
+def _settle(reading: Reading, line: int, lookback: int, intervals: Intervals) -> dict[str, str]:
+    """Lookback counts intervals there: the header's `settle` is how long after its end one is computed again."""
+    counted = f"lookback {lookback} of `{intervals.unit.replace('_', ' ')}` intervals"
+    if not lookback:
+        return {}
+    if lookback > LONGEST // intervals.least or (length := intervals.computed_again(lookback)) > LONGEST:
+        reading.check(line, counted, TOO_LONG)
+        return {}
+    reading.remark(line, f"{counted} is `settle: {settle(length)}`: they are built again when a source changed")
+    return {"settle": settle(length)}
 
 
 def _time_column(reading: Reading, kind: Mapping[str, Property], how: Kind) -> str:
