@@ -16,6 +16,7 @@ from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.plan.patch import segments_beside
+from backfill_assets.project.dagster_names import job_text
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.state.ledger import DECIDING, by_version
 from backfill_assets.state.seen import seen
@@ -63,7 +64,7 @@ def candidate_frame(context: Context, plan: str, model: Model, asked: Interval |
         raise BuildError(
             f"cannot read {model.name} of plan {plan}: {candidate.name} does not show {wanted - shown or 'it'}",
             why=f"it shows {shown} of it",
-            fix="build it first: the job `apply`, or `backfill apply`",
+            fix=f"build it first: {job_text(context.project.settings.dagster, 'apply')}, or `backfill apply`",
         )
     frame = model_frame(context.spark, context.warehouse, model, pointer.segments)
     return frame.where(" OR ".join(f"({in_interval(model, part)})" for part in wanted))

@@ -57,7 +57,7 @@ class VersionTables(dg.IOManager):
             require_lasting(step.instance)
             keys = step.partition_keys if step.has_partition_key or step.has_partition_key_range else []
             interval = chosen(model.cadence, keys, step.run.tags)
-            require_over(model, interval, place.now())
+            require_over(place.project, model, interval, place.now())
             bench = self._runs.bench(step)
             plan = plan_of(place, step, model, interval, bench.pins)  # what is in its way is said before any building
             bench = as_planned(place, step, bench, plan, model, interval) if plan else bench

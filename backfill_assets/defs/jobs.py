@@ -60,7 +60,7 @@ def apply_job(run: Launched) -> None:
         if _is_loaded(run, name, outcome):
             log_outcome(place, run.context, place.project.models[name], outcome)
         elif outcome.ok:  # partitions are of the version itself, a restatement lies over it
-            run.log.info(f"{name}: {done_text(place.project.models[name], outcome)}, in {outcome.version}")
+            run.log.info(f"{name}: {done_text(place.project, place.project.models[name], outcome)}, in {outcome.version}")
     checked = check_built(place, built)
     log_checked(place.project, run.context, checked)
     if built.carried.outcomes:
@@ -68,7 +68,7 @@ def apply_job(run: Launched) -> None:
         if built.complete and not started.sample and (less := saving(started.estimate, built.actual)):
             run.log.info(less)
     bad = [held_text(built.held, goes_on=built.goes_on)] if built.held else []
-    bad += [failure_text(place.project.models[n], o) for n, o in built.carried.outcomes.items() if not o.ok]
+    bad += [failure_text(place.project, place.project.models[n], o) for n, o in built.carried.outcomes.items() if not o.ok]
     bad += problems(checked.texts)
     bad += [f"{b.model}: {b.intervals} waits for {b.upstream}: {b.needs}" for b in started.plan.blocked]
     if bad:

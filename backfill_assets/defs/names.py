@@ -9,6 +9,7 @@ from __future__ import annotations
 import dagster as dg
 
 from backfill_assets.core.model import Project
+from backfill_assets.project import dagster_names
 
 
 def model_key(project: Project, name: str) -> dg.AssetKey:
@@ -39,6 +40,11 @@ def consumer_key(project: Project, name: str) -> dg.AssetKey:
 def local_name(project: Project, name: str) -> str:
     """The name of a job, a schedule, a sensor, an op, a resource or a group, which is one of its code location's."""
     return f"{project.settings.dagster.job_prefix}{name}"
+
+
+def job_text(project: Project, command: str) -> str:
+    """How a message tells which job does what a command does: with the name that it has in Dagster."""
+    return dagster_names.job_text(project.settings.dagster, command)
 
 
 def run_tag(project: Project, name: str) -> str:

@@ -10,7 +10,8 @@ import dagster as dg
 
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Cadence, Interval, utc
-from backfill_assets.core.model import Model
+from backfill_assets.core.model import Model, Project
+from backfill_assets.defs.names import job_text
 
 RANGE_TAGS = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
 _FIX = "choose a contiguous range of partitions, oldest first: --partition-range 2024-01-01...2024-01-31"
@@ -76,7 +77,7 @@ def chosen(cadence: Cadence, keys: Sequence[str], tags: Mapping[str, str]) -> In
     return Interval(starts[0], cadence.shift(starts[-1], 1))
 
 
-def require_over(model: Model, interval: Interval, now: datetime) -> None:
+def require_over(project: Project, model: Model, interval: Interval, now: datetime) -> None:
     """Raises PlanError where a part of the interval does not count as over at `now`."""
     if interval.end <= (over := model.over(now)):
         return
@@ -84,7 +85,8 @@ def require_over(model: Model, interval: Interval, now: datetime) -> None:
     raise PlanError(
         f"{first} of {model.name} does not count as over yet",
         why=f"it does at {model.over_from(first.end):%Y-%m-%d %H:%M} UTC, by {_decides(model)}",
-        fix="choose earlier partitions, or wait; the job `apply` with ignore_cron builds it as far as it got",
+        fix="choose earlier partitions, or wait; "
+        f"{job_text(project, 'apply')} with ignore_cron builds it as far as it got",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from backfill_assets.app.candidate import abandon_plan
 from backfill_assets.app.waiting import read_waiting
 from backfill_assets.defs.job import Launched, job
+from backfill_assets.defs.names import job_text
 
 
 @job("plans", step="look_at_plans", description="Show whose approval open plans, and changes of the rules, lack.")
@@ -16,7 +17,11 @@ def plans_job(run: Launched) -> None:
         for sentence in waiting.amendment.words:
             run.log.warning(sentence)
         for one in waiting.lacking:
-            when = "launch the job approve with it" if waiting.built else "when all of it is built"
+            when = (
+                f"launch {job_text(run.place.project, 'approve')} with it"
+                if waiting.built
+                else "when all of it is built"
+            )
             run.log.info(f"plan {waiting.plan.id} {one.text}: {when}")
         for notice in waiting.notices:
             until = f", notice ends at {notice.notice_until:%Y-%m-%d}" if notice.notice_until else ""

@@ -22,7 +22,7 @@ from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pin import Pins
 from backfill_assets.defs.diff import log_checked
 from backfill_assets.defs.links import review_link
-from backfill_assets.defs.names import model_key
+from backfill_assets.defs.names import job_text, model_key
 from backfill_assets.defs.partitions import partition_start
 from backfill_assets.defs.plan_tags import named_plan, recorded_plan, recording
 from backfill_assets.defs.report import Worked
@@ -129,10 +129,9 @@ def _next(place: Context, record: PlanRecord) -> str:
         return f"not complete yet: materialize the rest, or `{apply_command(stored_request(place.control, record.id))}`"
     said = stored_plan(place.control, record.id)
     asks = [titled(one.owner, one.roles, "somebody else") for one in (said.asked if said else ())]
-    approve = (
-        f"{' and '.join(asks)} approve: `backfill approve {record.id}` or the job `approve`, then " if asks else ""
-    )
-    return f"{approve}`backfill promote {record.id}` or the job `promote` with plan: {record.id}"
+    by_job, promote = (job_text(place.project, command) for command in ("approve", "promote"))
+    approve = f"{' and '.join(asks)} approve: `backfill approve {record.id}` or {by_job}, then " if asks else ""
+    return f"{approve}`backfill promote {record.id}` or {promote} with plan: {record.id}"
 
 
 def _covers(place: Context, facts: Facts, record: PlanRecord, scope: Scope) -> bool:

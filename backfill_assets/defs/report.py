@@ -21,7 +21,7 @@ from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.defs.checks import Target, evaluations, newest_results, summary_evaluations
 from backfill_assets.defs.metadata import CODE_VERSION_TAG, DATA_VERSION_TAG, built_schema, column_lineage
-from backfill_assets.defs.names import model_key
+from backfill_assets.defs.names import job_text, model_key
 from backfill_assets.defs.safe_log import Log
 from backfill_assets.state.versions import table_path
 
@@ -46,13 +46,13 @@ def report(workspace: Context, step: dg.AssetExecutionContext, model: Model, out
     downstream work as soon as it sees a materialization, so a red interval must never be reported.
     """
     if outcome.ok and not worked.problems:
-        Log(step).info(done_text(model, outcome))
+        Log(step).info(done_text(workspace.project, model, outcome))
         shared = run_metadata(workspace, model, outcome) | dict(worked.metadata)
         for key, own in partition_metadata(workspace, model, outcome.green).items():
             step.add_asset_metadata({**shared, **own}, partition_key=key)
         return
     log_outcome(workspace, step, model, outcome, worked.metadata)
-    said = [] if outcome.ok else [failure_text(model, outcome)]
+    said = [] if outcome.ok else [failure_text(workspace.project, model, outcome)]
     raise dg.Failure(
         description=visible("\n\n".join([*said, *worked.problems])),
         metadata={
@@ -139,7 +139,7 @@ def _latest(instance: dg.DagsterInstance, key: dg.AssetKey) -> Target:
 def run_metadata(workspace: Context, model: Model, outcome: Outcome) -> dict[str, Any]:
     """What is the same for every partition of a run."""
     built = outcome.built.count(model.cadence)
-    shared: dict[str, Any] = {"version": outcome.version, "outcome": done_text(model, outcome)}
+    shared: dict[str, Any] = {"version": outcome.version, "outcome": done_text(workspace.project, model, outcome)}
     if built:
         shared |= {"seconds": round(outcome.wall, 1), "bytes written": outcome.bytes, "rows written": outcome.rows}
     if outcome.changes is not None:
@@ -172,7 +172,7 @@ def partition_metadata(workspace: Context, model: Model, ranges: Ranges) -> dict
     return found
 
 
-def failure_text(model: Model, outcome: Outcome) -> str:
+def failure_text(project: Project, model: Model, outcome: Outcome) -> str:
     """What is missing and why, in the words that a person needs to go on."""
     missing = outcome.requested - outcome.green
     count, good = missing.count(model.cadence), outcome.green.count(model.cadence)
@@ -190,17 +190,19 @@ def failure_text(model: Model, outcome: Outcome) -> str:
     lines += [f"{w.intervals} waits for {w.upstream}: {w.needs}" for w in outcome.waits]
     if outcome.green:
         lines.append(f"kept: {outcome.green} is complete and audited; building again does only the rest")
-    lines.append(f"fix: {_remedy(outcome)}; what environments show has not changed")
+    lines.append(f"fix: {_remedy(project, outcome)}; what environments show has not changed")
     return "\n".join(lines)
 
 
-def _remedy(outcome: Outcome) -> str:
+def _remedy(project: Project, outcome: Outcome) -> str:
     if outcome.failures:
         return "correct the cause above, then materialize the same range again"
     if outcome.red or any(not r.passed for r in outcome.results):
         return "correct the source data, the model or the audit, then materialize the same range again"
     if outcome.waits:
-        return f"materialize {outcome.waits[0].upstream} for {outcome.waits[0].needs} first"
+        upstream = outcome.waits[0].upstream
+        upstream = model_key(project, upstream).to_user_string() if upstream in project.models else upstream
+        return f"materialize {upstream} for {outcome.waits[0].needs} first"
     return "materialize the same range again"
 
 
@@ -210,13 +212,14 @@ def held_text(why: str, *, goes_on: bool = True) -> str:
     return f"nothing more was begun: {why}\nfix: {fix}"
 
 
-def done_text(model: Model, outcome: Outcome) -> str:
+def done_text(project: Project, model: Model, outcome: Outcome) -> str:
     """What a build that is complete did."""
     built, asked = outcome.built.count(model.cadence), outcome.requested.count(model.cadence)
     if not built and outcome.results:
         return f"audited {outcome.requested} again ({asked} intervals); nothing had to be built"
     if not built:
-        again = f"to compute published days again, run the job `apply` with restate: ['{model.name}:DAY..DAY']"
+        by_job = job_text(project, "apply")
+        again = f"to compute published days again, run {by_job} with restate: ['{model.name}:DAY..DAY']"
         return f"nothing to do, {outcome.requested} ({asked} intervals) was complete, no Spark session opened; {again}"
     kept = (outcome.green - outcome.built).count(model.cadence)
     return (

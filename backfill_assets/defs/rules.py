@@ -7,6 +7,7 @@ import dagster as dg
 from backfill_assets.app.rules import propose_rules, waiting_changes
 from backfill_assets.core.codec import to_plain
 from backfill_assets.defs.job import Launched, job
+from backfill_assets.defs.names import job_text
 
 
 @job(
@@ -23,8 +24,9 @@ def rules_job(run: Launched) -> None:
     run.log.info(f"rules of {rules.environment}: record {rules.number}: {to_plain(rules.rules)}")
     for note in rules.notes:
         run.log.warning(note)
+    by_job = job_text(run.place.project, "approve")
     missing = [
-        f"{each.record.id} needs approval by {owner or 'somebody else'}: launch the job approve with this id"
+        f"{each.record.id} needs approval by {owner or 'somebody else'}: launch {by_job} with this id"
         for each in waiting
         for owner in each.missing
     ]

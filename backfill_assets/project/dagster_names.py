@@ -31,6 +31,15 @@ def with_prefixes(
     )
 
 
+def job_text(names: DagsterNames, command: str) -> str:
+    """How a message tells which job does what a command does.
+
+    >>> job_text(DagsterNames(job_prefix="eu_"), "apply")
+    'the job `eu_apply`'
+    """
+    return f"the job `{names.job_prefix}{command}`"
+
+
 def key_parts(prefix: str | Sequence[str]) -> tuple[str, ...]:
     """The parts of a prefix of keys: a list, or as Dagster shows it, `marketing/eu`. Raises ValueError."""
     parts = tuple(prefix.split("/") if prefix else ()) if isinstance(prefix, str) else tuple(prefix)

@@ -16,7 +16,7 @@ from backfill_assets.core.model import Model
 from backfill_assets.defs.partitions import mapping, partition_start, partitions, require_over
 from backfill_assets.plan.request_parsing import days_of, request_of
 from backfill_assets.state.ledger import Entry, Kind, Ledger
-from backfill_assets_tests.fakes import a_model
+from backfill_assets_tests.fakes import a_model, a_project
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
 
@@ -128,9 +128,9 @@ def test_partitions_of_local_days_are_named_by_their_dates(zone: str) -> None:
     real = partitions(local, clock=None)
     day = utc(datetime.now(UTC).date())
     assert real.get_last_partition_key() in {Cadence.DAILY.key(day), Cadence.DAILY.key(day + timedelta(days=1))}
-    require_over(local, Interval.of("2024-11-20", "2024-11-21"), now)
+    require_over(a_project(local), local, Interval.of("2024-11-20", "2024-11-21"), now)
     with pytest.raises(PlanError, match="does not count as over yet") as caught:
-        require_over(local, Interval.of("2024-11-20", "2024-11-21"), now - timedelta(minutes=1))
+        require_over(a_project(local), local, Interval.of("2024-11-20", "2024-11-21"), now - timedelta(minutes=1))
     assert caught.value.why == "it does at 2024-11-20 15:00 UTC, by the days of Asia/Tokyo"
 
 

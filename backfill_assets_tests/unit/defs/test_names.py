@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import dagster as dg
 import pytest
 
-from backfill_assets.core.errors import SettingsError
+import backfill_assets
+from backfill_assets.build.build import build
+from backfill_assets.core.errors import PlanError, SettingsError
+from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.settings import DagsterNames
 from backfill_assets.defs.build_definitions import build_definitions
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY
 from backfill_assets.defs.names import model_of
+from backfill_assets.defs.partitions import require_over
 from backfill_assets.defs.plan_tags import PLAN_TAG, RECORDED_TAG, named_plan, recorded_plan, recording
-from backfill_assets_tests.fakes import World, a_model
+from backfill_assets.defs.report import done_text, failure_text
+from backfill_assets.plan.request_options import SHARED
+from backfill_assets_tests.fakes import NOW, World, a_model
 from backfill_assets_tests.projects import small_project
 
 ALICE, BOB = "alice", "bob"
@@ -142,3 +151,48 @@ def test_whose_a_key_is() -> None:
     alice = project_of(ALICE)
     assert model_of(alice, dg.AssetKey([ALICE, "base"])) == "base"
     assert [model_of(alice, dg.AssetKey(k)) for k in (["base"], [BOB, "base"], [ALICE, "top"])] == [None] * 3
+
+
+def texts_of(file: Path) -> Iterator[tuple[int, str]]:
+    """Every text of a module that may be shown: all but docstrings."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    written = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in written:
+            yield node.lineno, node.value
+
+
+def test_no_message_names_a_job_without_its_prefix() -> None:
+    """A job is named by `job_text`, which knows what the project's jobs are called; never by a text of the code.
+    (What a reference says of all projects, in `request_options`, has no project.)"""
+    commands = "|".join((*SHARED, "routine", "watch"))
+    named = re.compile(rf"\bjobs?:? [`']?({commands})\b|\blaunch [`']?({commands})\b")
+    assert all(
+        named.search(text) for text in ("run the job `apply` with", "launch the job approve", "launch promote now")
+    )
+    package = Path(backfill_assets.__file__).parent
+    found = [
+        f"{file.relative_to(package)}:{line}: {text}"
+        for file in sorted(package.rglob("*.py"))
+        if file.name != "request_options.py"
+        for line, text in texts_of(file)
+        if named.search(text)
+    ]
+    assert found == []
+
+
+def test_messages_name_jobs_and_assets_as_dagster_does() -> None:
+    """What to launch, and what to materialize, with the prefixes."""
+    world = World(a_model("base", "raw"), a_model("top", "base"))
+    names = DagsterNames(key_prefix=(ALICE,), job_prefix="a_")
+    project = replace(world.project, settings=replace(world.project.settings, dagster=names))
+    base, days = project.models["base"], Ranges((Interval.of("2024-01-01", "2024-01-03"),))
+    waits = build(world.bench(), "top", days)
+    assert "fix: materialize alice/base for 2024-01-01..2024-01-02 first" in failure_text(
+        project, project.models["top"], waits
+    )
+    build(world.bench(), "base", days)
+    again = build(world.bench(), "base", days)
+    assert "run the job `a_apply` with restate: ['base:DAY..DAY']" in done_text(project, base, again)
+    with pytest.raises(PlanError, match="the job `a_apply` with ignore_cron"):
+        require_over(project, base, Interval(NOW, base.cadence.shift(NOW, 1)), NOW)

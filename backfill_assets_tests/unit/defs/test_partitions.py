@@ -8,7 +8,7 @@ import pytest
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Cadence, Interval, utc
 from backfill_assets.defs.partitions import RANGE_TAGS, chosen, mapping, partition_start, partitions, require_over
-from backfill_assets_tests.fakes import a_model
+from backfill_assets_tests.fakes import a_model, a_project
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")  # mappings that stop at the upstream's start
 
@@ -41,11 +41,15 @@ def test_partitions_that_are_not_ready() -> None:
     three, six = utc("2024-01-04T03:00"), utc("2024-01-04T06:00")
     assert partitions(model, clock=three).get_partition_keys() == ["2024-01-01", "2024-01-02"]
     assert partitions(model, clock=six).get_partition_keys() == ["2024-01-01", "2024-01-02", "2024-01-03"]
-    require_over(model, Interval.of("2024-01-01", "2024-01-03"), three)
-    require_over(model, Interval.of("2024-01-01", "2024-01-04"), six)
+    require_over(a_project(model), model, Interval.of("2024-01-01", "2024-01-03"), three)
+    require_over(a_project(model), model, Interval.of("2024-01-01", "2024-01-04"), six)
     with pytest.raises(PlanError, match="2024-01-03 of m does not count as over yet") as told:
-        require_over(model, Interval.of("2024-01-01", "2024-01-04"), three)
+        require_over(a_project(model), model, Interval.of("2024-01-01", "2024-01-04"), three)
     assert "it does at 2024-01-04 06:00 UTC" in str(told.value)
+    assert (
+        told.value.fix
+        == "choose earlier partitions, or wait; the job `apply` with ignore_cron builds it as far as it got"
+    )
 
 
 def test_without_a_clock_partitions_grow_until_the_end() -> None:
