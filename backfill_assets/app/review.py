@@ -84,6 +84,24 @@ def plan_of_model(context: Context, model: str) -> str:
     return found.id if found else ""
 
 
+def plan_of_source(context: Context, source: str) -> str:
+    """The same of the models that read a source."""
+    return _newest(
+        context, [n for n, m in context.project.models.items() if any(u.name == source for u in m.upstreams)]
+    )
+
+
+def plan_of_consumer(context: Context, consumer: str) -> str:
+    """The same of the models that a consumer reads."""
+    found = context.project.consumers.get(consumer)
+    return _newest(context, list(found.reads) if found else [])
+
+
+def _newest(context: Context, models: list[str]) -> str:
+    plans = plans_of_models(context, models).values()
+    return max(plans, key=lambda r: (r.live, r.created)).id if plans else ""
+
+
 def packet_file(context: Context, plan: str, name: str) -> bytes | None:
     """A file of a plan's packet: of the sealed one, or as it would be written now. None where there is none of that
     name. Raises PlanError, StateError."""

@@ -27,7 +27,7 @@ def external_specs(project: Project) -> list[dg.AssetSpec]:
 
 def _source(project: Project, source: Source) -> dg.AssetSpec:
     owners, metadata = split_owner(source.owner)
-    metadata["location"] = source.path or source.table
+    metadata |= {"location": source.path or source.table, **review_link("source", source.name)}
     if source.columns:
         metadata["dagster/column_schema"] = column_schema(source.columns)
     if source.time_column:
@@ -75,7 +75,7 @@ def _consumer(project: Project, consumer: Consumer) -> dg.AssetSpec:
         owners=owners,
         kinds={consumer.kind},
         group_name=local_name(project, CONSUMERS_GROUP),
-        metadata={**metadata, **_terms(consumer), **more},
+        metadata={**metadata, **review_link("consumer", consumer.name), **_terms(consumer), **more},
     )
 
 

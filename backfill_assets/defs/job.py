@@ -16,13 +16,14 @@ from backfill_assets.defs.config import asked, config_fields, given
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
+from backfill_assets.defs.links import link_run
 from backfill_assets.defs.names import local_name
 from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.runs import following, run_name
 from backfill_assets.defs.safe_log import Log
 from backfill_assets.plan.stages import Request
-from backfill_assets.project.review_address import page_of
 from backfill_assets.promote.obstacle import Obstacle
+from backfill_assets.state.rules import PREFIX as RULES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,9 +93,8 @@ def job(
                 with short_failures():
                     require_lasting(context.instance)
                     said = given(name, context.op_config or {})
-                    if page := page_of():
-                        Log(context).info(f"what waits for whom: {page}")
                     place = acting(workspace, context.run)
+                    _link(context, said)
                     try:
                         work(Launched(context=context, place=place, said=said))
                     finally:
@@ -115,6 +115,13 @@ def job(
         return of_project
 
     return of_work
+
+
+def _link(context: dg.OpExecutionContext, said: Mapping[str, Any]) -> None:
+    """To the page of the plan that was named, else to what waits for whom. A change of the rules has no page."""
+    plan = "" if (named := str(said.get("plan", ""))).startswith(RULES) else named
+    words = f"plan {plan} on the reviewer's page" if plan else "what waits for whom, on the reviewer's page"
+    link_run(context.instance, context.run, words, *(("plan", plan) if plan else ()))
 
 
 def _tell(place: Context, context: dg.OpExecutionContext) -> None:

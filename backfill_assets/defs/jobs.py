@@ -18,6 +18,7 @@ from backfill_assets.core.wording import amount
 from backfill_assets.defs.config import key_of
 from backfill_assets.defs.diff import log_checked
 from backfill_assets.defs.job import Launched, job, not_moved
+from backfill_assets.defs.links import link_run
 from backfill_assets.defs.names import run_tag
 from backfill_assets.defs.report import done_text, failure_text, held_text, log_outcome
 from backfill_assets.defs.safe_log import Log
@@ -164,7 +165,9 @@ def _log_started(run: Launched, started: Started) -> None:
     for found in plan.rewired:
         log.info(f"{found.model}: {found.text}")
     if started.stored:
-        run.context.instance.add_run_tags(run.context.run_id, {run_tag(run.place.project, "plan"): started.stored})
+        instance = run.context.instance
+        instance.add_run_tags(run.context.run_id, {run_tag(run.place.project, "plan"): started.stored})
+        link_run(instance, run.context.run, f"plan {started.stored} on the reviewer's page", "plan", started.stored)
 
 
 def _log_amendment(log: Log, amendment: Amendment | None) -> None:

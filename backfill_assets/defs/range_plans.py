@@ -21,7 +21,7 @@ from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pin import Pins
 from backfill_assets.defs.diff import log_checked
-from backfill_assets.defs.links import review_link
+from backfill_assets.defs.links import link_run, review_link
 from backfill_assets.defs.names import job_text, model_key
 from backfill_assets.defs.partitions import partition_start
 from backfill_assets.defs.plan_tags import named_plan, recorded_plan, recording
@@ -72,6 +72,7 @@ def plan_of(place: Context, step: dg.AssetExecutionContext, model: Model, interv
         for other in opened.beside:
             Log(step).info(parallel_plan_text(other))
     step.instance.add_run_tags(run.run_id, recording(place.project, plan))
+    link_run(step.instance, run, f"plan {plan} on the reviewer's page", "plan", plan)
     return plan
 
 

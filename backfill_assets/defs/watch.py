@@ -9,6 +9,7 @@ import dagster as dg
 from backfill_assets.app.context import Context
 from backfill_assets.app.watch import watch_environment
 from backfill_assets.defs.failures import short_failures
+from backfill_assets.defs.links import review_link
 from backfill_assets.defs.names import local_name, source_key, view_key
 from backfill_assets.defs.safe_log import Log
 from backfill_assets.watch.conclusion import Watched
@@ -31,7 +32,13 @@ def watch_checks(workspace: Context) -> dg.AssetChecksDefinition | None:
     """The checks: of every view, and of the freshness that sources promise. None in a project without models."""
     project = workspace.project
     specs = [
-        dg.AssetCheckSpec(kind.value, asset=view_key(project, name), description=what, blocking=False)
+        dg.AssetCheckSpec(
+            kind.value,
+            asset=view_key(project, name),
+            description=what,
+            blocking=False,
+            metadata=review_link("model", name),
+        )
         for name in project.models
         for kind, what in WATCHED.items()
     ]
@@ -41,6 +48,7 @@ def watch_checks(workspace: Context) -> dg.AssetChecksDefinition | None:
             asset=source_key(project, source.name),
             description=f"Its newest row is not older than {source.freshness_hours:g} hours.",
             blocking=False,
+            metadata=review_link("source", source.name),
         )
         for source in project.sources.values()
         if source.freshness_hours and source.time_column

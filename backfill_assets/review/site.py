@@ -25,7 +25,16 @@ from starlette.routing import Route
 from backfill_assets.app.approve import ApprovalRequest, Prepared, approve, prepare, shown_digest
 from backfill_assets.app.build_progress import read_build_progress
 from backfill_assets.app.context import Context
-from backfill_assets.app.review import PlanLook, packet_file, plan_of_model, read_front, release_file, review_plan
+from backfill_assets.app.review import (
+    PlanLook,
+    packet_file,
+    plan_of_consumer,
+    plan_of_model,
+    plan_of_source,
+    read_front,
+    release_file,
+    review_plan,
+)
 from backfill_assets.core.errors import BackfillError, PlanError, PromotionError, UsageError
 from backfill_assets.evidence.page import html_templates
 from backfill_assets.evidence.write import KEYS, MESSAGE, NOTE, PACKET, PAGE, RELEASE, RELEASE_PAGE, TABLES
@@ -42,6 +51,8 @@ TYPES = {".json": "application/json", ".md": "text/plain", ".csv": "text/csv", "
 PACKET_FILES = frozenset({PACKET, PAGE, NOTE, MESSAGE, TABLES, KEYS})
 RELEASE_FILES = frozenset({RELEASE, RELEASE_PAGE})
 STATIC = {"review.css": "text/css", "icon.svg": "image/svg+xml"}
+NEWEST_PLAN = {"model": plan_of_model, "source": plan_of_source, "consumer": plan_of_consumer}
+"""What Dagster's pages lead from: the newest plan that it waits for, or that changed it last."""
 ACCEPTED = "accept."
 """How a field of a form begins that says why a difference may be so; its name follows."""
 
@@ -57,7 +68,7 @@ def review_app(
         routes=[
             Route("/", pages.front, name="front"),
             *(Route(f"/{name}", _static(name)) for name in STATIC),
-            Route("/model/{model}", pages.model),
+            *(Route(f"/{kind}/{{name}}", pages.newest_plan(of)) for kind, of in NEWEST_PLAN.items()),
             Route("/plan/{plan}", pages.plan),
             Route("/plan/{plan}/progress", pages.progress),
             Route("/plan/{plan}/statement.json", pages.statement),
@@ -168,10 +179,14 @@ class _Pages:
         )
         approve(context, asked)
 
-    def model(self, request: Request) -> Response:
-        """To the plan that a model waits for, or was changed by last."""
-        plan = plan_of_model(self._open(), request.path_params["model"])
-        return RedirectResponse(f"{_base(request)}/plan/{quote(plan, safe='')}" if plan else f"{_base(request)}/")
+    def newest_plan(self, of: Callable[[Context, str], str]) -> Callable[[Request], Response]:
+        """To the plan that something waits for, or was changed by last; else to what waits for whom."""
+
+        def there(request: Request) -> Response:
+            plan = of(self._open(), request.path_params["name"])
+            return RedirectResponse(f"{_base(request)}/plan/{quote(plan, safe='')}" if plan else f"{_base(request)}/")
+
+        return there
 
     def packet(self, request: Request) -> Response:
         plan, name = request.path_params["plan"], request.path_params["file"]

@@ -223,5 +223,7 @@ def bad(request: pytest.FixtureRequest) -> str:
 
 def test_a_model_leads_to_its_plan(shop: Shop, app: Starlette) -> None:
     """To the open one; where none ever changed it, to what waits."""
-    assert ask(app, "/model/daily").headers["location"] == f"/plan/{shop.plan}"
+    for what in ("model/daily", "source/raw.events", "consumer/cfo_weekly_export"):
+        assert ask(app, f"/{what}").headers["location"] == f"/plan/{shop.plan}"
+    assert ask(app, "/source/nothing").headers["location"] == ask(app, "/consumer/nothing").headers["location"] == "/"
     assert ask(app, "/model/nothing", root_path="/review").headers["location"] == "/review/"
