@@ -24,6 +24,8 @@ class ModelQuestions:
     answers: tuple[Question, ...] = ()
     """Nothing where the plan has ended, or `problem` is in the way."""
     problem: str = ""
+    packet: str = ""
+    """What the plan's packet says about the model, as Markdown."""
 
 
 def plans_of_models(context: Context, models: Iterable[str]) -> dict[str, PlanRecord]:
@@ -43,7 +45,9 @@ def ask_of_models(context: Context, plans: Mapping[str, PlanRecord]) -> dict[str
     """What is asked about models, of the plan of each. Every plan is read once; where one cannot be, that is said of
     its models and of no others. Raises StateError where nothing can be read at all."""
     from backfill_assets.evidence.of_model import of_model  # pydantic: planning has no need of it
+    from backfill_assets.evidence.packet_text import packet_text
     from backfill_assets.evidence.questions import questions
+    from backfill_assets.evidence.sentences import summary
 
     found = {name: ModelQuestions(plan=record) for name, record in plans.items()}
     live = {record.id: record for record in plans.values() if record.live}
@@ -52,8 +56,10 @@ def ask_of_models(context: Context, plans: Mapping[str, PlanRecord]) -> dict[str
         names = [name for name, plan in plans.items() if plan.id == record.id]
         try:
             packet = look_at_plan(context, record, facts)
-            asked = {name: questions(of_model(packet, name)) for name in names}
-            found |= {name: ModelQuestions(plan=record, answers=answers) for name, answers in asked.items()}
+            for name in names:
+                part = of_model(packet, name)
+                text = packet_text(part.model_copy(update={"summary": summary(part)}))
+                found[name] = ModelQuestions(plan=record, answers=questions(part), packet=text)
         except BackfillError as error:
             found |= {name: ModelQuestions(plan=record, problem=str(error)) for name in names}
     return found

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 PREFIX = "candidate_"
 STEP = "candidate"
+OWNER = "owner"
+"""The question whose check has the packet: whoever answers it reads that first."""
 MOST_PLANS = 5
 """Open plans that a tick, or the end of a job, looks at: a look takes up to seconds, and a tick has a minute."""
 
@@ -114,7 +116,8 @@ def answers(model: Model, found: ModelQuestions | None) -> dict[str, Said]:
         said = f"no open plan changes {model.name}; plan {plan.id}, the last that did, is {plan.status.value}"
         return dict.fromkeys(checks, _over(said, metadata))
     known = {question.name: question for question in found.answers}
-    return {check: _answer(known[name], plan, metadata) for check, name in checks.items() if name in known}
+    told = {name: metadata | ({"packet": dg.MetadataValue.md(found.packet)} if name == OWNER else {}) for name in known}
+    return {check: _answer(known[name], plan, told[name]) for check, name in checks.items() if name in known}
 
 
 def unreported_answers(

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import takewhile
+from typing import Any
 
 import dagster as dg
 
 from backfill_assets.app.context import Context
+from backfill_assets.app.shown_release import LetThrough, ShownRelease, shown_releases
+from backfill_assets.core.escaping import markdown, visible
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.defs.links import review_link
 from backfill_assets.defs.metadata import built_schema, view_lineage
 from backfill_assets.defs.names import view_key
+from backfill_assets.evidence.formatting import moment
+from backfill_assets.evidence.shortened import shortened
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.releases import Release
 from backfill_assets.state.tables import rows_of, still_there
@@ -28,12 +34,14 @@ def unreported_views(workspace: Context, instance: dg.DagsterInstance) -> list[d
         if name in workspace.project.models
         and (known := _known(instance, view_key(workspace.project, name))) != pointer.id
     }
-    releases = workspace.control.releases.all(shown.name) if moved else []
-    provisional = workspace.provisional(shown) if moved else {}
+    if not moved:
+        return []
+    releases, provisional = workspace.control.releases.all(shown.name), workspace.provisional(shown)
+    told = [name for name, known in moved.items() if known not in _before_copies(releases, name)]
+    why = shown_releases(workspace, releases, {name: shown.releases[name] for name in told})
     return [
-        view_event(workspace, shown, shown.pointers[name], provisional.get(name, NOTHING))
-        for name, known in moved.items()
-        if known not in _before_copies(releases, name)
+        view_event(workspace, shown, shown.pointers[name], provisional.get(name, NOTHING), why.get(name))
+        for name in told
     ]
 
 
@@ -44,15 +52,16 @@ def _before_copies(releases: Sequence[Release], name: str) -> set[str]:
 
 
 def view_event(
-    workspace: Context, shown: Environment, pointer: Pointer, provisional: Ranges
+    workspace: Context, shown: Environment, pointer: Pointer, provisional: Ranges, why: ShownRelease | None
 ) -> dg.AssetMaterialization:
-    """What the environment shows of one model since its last promotion."""
+    """What the environment shows of one model since its last promotion, and by whose word."""
     model, columns = workspace.project.models[pointer.model], workspace.project.columns[pointer.model]
     return dg.AssetMaterialization(
         view_key(workspace.project, pointer.model),
         description=f"{shown.name} shows version {pointer.version} since release {shown.releases[pointer.model]}",
         metadata={
             "release": shown.releases[pointer.model],
+            **(release_metadata(why) if why else {}),
             "version": ", ".join(dict.fromkeys(s.version for s in pointer.segments)),
             "range": str(pointer.covers),
             "provisional": str(provisional),
@@ -64,6 +73,34 @@ def view_event(
             "segments": len(pointer.segments),
             POINTER: pointer.id,
         },
+    )
+
+
+def release_metadata(why: ShownRelease) -> dict[str, Any]:
+    """Who moved it and when, of which plan, who approved that, and the release's packet."""
+    decided = why.decided
+    found: dict[str, Any] = {
+        "released": f"{moment(why.release.at)} by {visible(why.release.by) or 'nobody knows whom'}"
+    }
+    if why.release.back_to:
+        found["back to"] = why.release.back_to
+    if decided is not None:
+        found["plan"] = why.plan
+        if decided.id != why.release.id:
+            found["plan released"] = f"{moment(decided.at)} by {visible(decided.by)}, as release {decided.id}"
+        found["approved"] = dg.MetadataValue.md(_approved(why.approvals, off=decided.approvals_off))
+    if why.packet:
+        found["packet"] = dg.MetadataValue.md(shortened(why.packet, why.release.id))
+    return found | (review_link("plan", why.plan) if why.plan else review_link())
+
+
+def _approved(approvals: Sequence[LetThrough], *, off: bool) -> str:
+    if not approvals:
+        return "approvals were off" if off else "nobody's approval was needed"
+    return "\n".join(
+        f"- {markdown(a.by)}{f' for {markdown(a.owner)}' if a.owner not in ('', a.by) else ''}, {moment(a.at)}"
+        + (f": {markdown(a.reason)}" if a.reason else "")
+        for a in approvals
     )
 
 

@@ -80,6 +80,10 @@ def test_what_a_terminal_did_is_told(shop: Shop, instance: dg.DagsterInstance, m
     assert (owner.passed, owner.severity) == (False, dg.AssetCheckSeverity.WARN)
     assert "0 of 2 given" in str(owner.description) and "vera@example.com" in str(owner.description)
     assert known(instance, "audits").passed
+    packet = owner.metadata["packet"]
+    assert isinstance(packet, dg.MarkdownMetadataValue) and "packet" not in keys.metadata
+    assert "| Is every key there once? | not as it has to be | 2 duplicate, 0 empty |" in packet.value
+    assert "# Release note: " in packet.value and "<script>" not in packet.value and "\u202e" not in packet.value
     assert tick(place, instance, cursor) == (set(), cursor)
     assert tick(place, instance)[0] == set(), "a lost cursor repeats nothing"
 
