@@ -19,6 +19,7 @@ from backfill_assets.core.escaping import visible
 from backfill_assets.core.model import Model, Project
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.launcher import acting
+from backfill_assets.defs.ledger_sensor import MOST_EVENTS
 from backfill_assets.defs.links import review_link
 from backfill_assets.defs.names import local_name, model_key
 from backfill_assets.evidence.asked import ASKED
@@ -162,7 +163,7 @@ def tell_answers(place: Context, step: dg.OpExecutionContext) -> None:
     live = sorted({r.id: r.since for r in plans.values() if r.live}.items(), key=lambda at: at[1], reverse=True)
     newest = {plan for plan, _ in live[:MOST_PLANS]}
     looked = {name: record for name, record in plans.items() if not record.live or record.id in newest}
-    for event in unreported_answers(place, step.instance, looked):
+    for event in unreported_answers(place, step.instance, looked)[:MOST_EVENTS]:
         step.log_event(event)  # pyright: ignore[reportArgumentType]  # Dagster takes it, though its types do not say so
 
 

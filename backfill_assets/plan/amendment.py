@@ -78,13 +78,14 @@ def amend(
     """What is different from the plan as it was `stored`. `releases` are all of its environment, oldest first;
     `patches` are its parts of history as they are now, `gives` what it builds or shows by now, by model."""
     models = [name for name in record.versions if name in project.models]
+    bounded = facts.bounded(project)
     return Amendment(
         plan=record.id,
         releases=tuple(_releases(record, releases, patches)),
         intervals=tuple(
             NewIntervals(model=name, intervals=new)
             for name in models
-            if (new := _new_intervals(facts.bounded(project), name, stored, facts, patches.get(name), gives))
+            if (new := _new_intervals(bounded, name, stored, facts, patches.get(name), gives))
         ),
         sources=tuple(
             OtherSource(source=name, then=then, now=facts.sources[name])
