@@ -5,6 +5,7 @@ Three steps, one after the other, so that whoever calls them can tell what is kn
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -15,22 +16,25 @@ from backfill_assets.app.check_texts import check_texts
 from backfill_assets.app.context import Context
 from backfill_assets.app.estimate import estimate_plan, measure_run, plan_maintenance
 from backfill_assets.app.gate import obstacles_ahead
-from backfill_assets.app.plan import plan_request
+from backfill_assets.app.plan import plan_by_now, plan_request
 from backfill_assets.app.promote import Promoted, promote_plan
 from backfill_assets.app.prove import Proved, prove_built
 from backfill_assets.build.hold import Hold
 from backfill_assets.core.errors import BackfillError
 from backfill_assets.plan.actual import Actual
 from backfill_assets.plan.amendment import Amendment
+from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.estimate import PlanEstimate
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.leases import targets
 from backfill_assets.plan.maintenance import Maintenance
+from backfill_assets.plan.part import Part, part_plan
 from backfill_assets.plan.sample import sample_plan
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.promote.lifecycle import Opened, ended_text
+from backfill_assets.promote.lifecycle import Opened, ended_text, find_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.environment import Environment
+from backfill_assets.state.plans import PlanStatus
 from backfill_assets.state.text_checks import TextCheck
 
 
@@ -40,8 +44,9 @@ class Started:
 
     whole: Plan
     plan: Plan
-    """What is built of it now: all, or a sample."""
+    """What is built of it now: all, a sample, or a `part` that somebody named."""
     sample: bool
+    part: bool = False
     opened: Opened | None
     """The stored plan; None for one without stages."""
     facts: Facts
@@ -102,20 +107,25 @@ class Checked:
         return all(check.equal for check in self.texts)
 
 
-def start_apply(context: Context, request: Request, *, sample: int | None = None) -> Started:
-    """Plan and store the plan, before anything is built; of a `sample`, that many intervals of each model are built.
+def start_apply(context: Context, request: Request, *, sample: int | None = None, only: Sequence[Part] = ()) -> Started:
+    """Plan and store the plan, before anything is built; of a `sample`, that many intervals of each model are built,
+    with `only` these days.
 
-    Raises PlanError on a collision, and SettingsError, having stored nothing, when this machine cannot build.
+    Raises PlanError on a collision, and for days of which there is nothing to do; SettingsError, having stored nothing,
+    when this machine cannot build.
     """
     facts = context.facts(every_version=request.all_versions)
     whole = plan_request(context, request, facts=facts)
+    plan = part_plan(whole, context.project, only) if only else whole
     opened = open_plan(context, whole)
-    plan = whole if sample is None else sample_plan(whole, context.project, sample)
+    if sample is not None:
+        plan = sample_plan(whole, context.project, sample)
     estimate = estimate_plan(context, plan)
     return Started(
         whole=whole,
         plan=plan,
         sample=sample is not None,
+        part=bool(only),
         opened=opened,
         facts=facts,
         ahead=obstacles_ahead(context, whole, facts),
@@ -159,10 +169,24 @@ def build_started(
 
 
 def check_built(context: Context, built: Built) -> Checked:
-    """Try the texts that count as unchanged, and compare what is complete with what is shown; nothing else is."""
+    """Try the texts that count as unchanged, and compare what is complete with what is shown; nothing else is. Of a
+    part: once the whole plan is complete."""
     if not built.complete:
         return Checked()
-    return check_rows(context, built.started.plan, "" if built.started.sample else built.started.stored, built.facts)
+    started = built.started
+    if not started.part:
+        return check_rows(context, started.plan, "" if started.sample else started.stored, built.facts)
+    if left_of_plan(context, started):
+        return Checked()
+    whole = plan_by_now(context, built.facts, find_plan(context.control, started.stored))
+    return check_rows(context, whole, started.stored, built.facts)
+
+
+def left_of_plan(context: Context, started: Started) -> str:
+    """The command that builds the rest of a plan of which a part was built; "" where there is none."""
+    if not started.part or find_plan(context.control, started.stored).status is PlanStatus.APPLIED:
+        return ""
+    return apply_command(started.whole.request)
 
 
 def check_rows(context: Context, plan: Plan, stored: str, facts: Facts) -> Checked:

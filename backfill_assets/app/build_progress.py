@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from backfill_assets.adapters.heartbeat import is_running, machine_name, read_heartbeats
 from backfill_assets.app.context import Context
 from backfill_assets.app.status import Pace, pace_of, unfinished
 from backfill_assets.audits.digest import audits_digest
-from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.segments import logic_of
-from backfill_assets.plan.commands import apply_command
+from backfill_assets.plan.commands import again_command, apply_command
+from backfill_assets.plan.stages import Request
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.project.stored import from_definition
 from backfill_assets.promote.lifecycle import find_plan
@@ -38,6 +39,16 @@ class ModelProgress:
     failures: tuple[Entry, ...]
     """The last word on intervals that are not green, the newest first."""
     pace: Pace | None
+    request: Request = field(default_factory=Request)
+    """What the plan was made for."""
+
+    @property
+    def retried(self) -> tuple[tuple[Interval, str], ...]:
+        """Each range that failed, or stopped, and is not at work again: with the command that tries it again alone."""
+        ends = [*self.failures, *(entry for entry, _ in self.stopped)]
+        again = Ranges.of(e.interval for e in ends) & (self.missing - Ranges.of(e.interval for e in self.running))
+        name, cadence = self.model.name, self.model.cadence
+        return tuple((part, again_command(self.request, name, cadence, Ranges((part,)))) for part in again)
 
     @property
     def missing(self) -> Ranges:
@@ -64,6 +75,7 @@ def read_build_progress(context: Context, plan: str) -> BuildProgress:
     names = [t.model for t in record.targets]
     entries, here = by_version(context.control.ledger.entries(names)), machine_name()
     found: list[ModelProgress] = []
+    said = stored_plan(context.control, record.id)
     for target in record.targets:
         model = _model(context, target.model, target.version, versions)
         if model is None or not target.intervals:
@@ -87,9 +99,9 @@ def read_build_progress(context: Context, plan: str) -> BuildProgress:
                 stopped=tuple((e, why[e.run]) for e in begun if why[e.run]),
                 failures=_failures(mine, target.intervals - green),
                 pace=pace_of(mine, running, model.cadence, missing),
+                request=said.request if said else Request(),
             )
         )
-    said = stored_plan(context.control, record.id)
     return BuildProgress(record=record, models=tuple(found), again=apply_command(said.request) if said else "")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backfill_assets.app.apply import Built, Checked
+from backfill_assets.app.apply import Built, Checked, left_of_plan
 from backfill_assets.app.context import Context
 from backfill_assets.app.estimate import estimate_plan
 from backfill_assets.app.plan import plan_request
@@ -32,7 +32,9 @@ def print_applied(place: Context, built: Built, checked: Checked, *, last: bool)
     print_proofs(checked.proved.proofs)
     if started.opened and last:
         print_candidate(started.opened, built.candidate)
-    if built.complete and last:
+    if built.complete and (rest := left_of_plan(place, started)):
+        echo(f"More of the plan is missing. Next: {rest}")
+    elif built.complete and last:
         print_next(started.plan, started.stored)
     if started.sample and built.complete:
         rest = plan_request(place, started.whole.request, facts=built.facts)

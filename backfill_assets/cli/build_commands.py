@@ -21,6 +21,7 @@ from backfill_assets.cli.request import (
     By,
     Empty,
     NoWait,
+    Only,
     OutsideWindows,
     Promote,
     Sample,
@@ -33,7 +34,7 @@ from backfill_assets.cli.terminal import echo, print_json, print_result
 from backfill_assets.core.codec import to_plain
 from backfill_assets.plan.entities import EntitySample, sample_of
 from backfill_assets.plan.request_options import WHY_WITHDRAWN, WITHDRAWN
-from backfill_assets.plan.request_parsing import reason_of
+from backfill_assets.plan.request_parsing import days_of, reason_of
 from backfill_assets.plan.stages import Request
 
 
@@ -171,6 +172,7 @@ def apply(
     promote: Promote = False,
     sample: Sample = None,
     by: By = None,
+    only: Only = None,
     empty: Empty = False,
     no_wait: NoWait = False,
     outside_windows: OutsideWindows = None,
@@ -199,7 +201,7 @@ def apply(
 
         apply_sample(place, request, size, place.hold(regardless=reason, waits=not no_wait), as_json=as_json)
         return
-    started = start_apply(place, request, sample=size)
+    started = start_apply(place, request, sample=size, only=[days_of(text, "--only ") for text in only or ()])
     if not as_json:
         if started.opened:
             print_opened(started.opened)
@@ -236,7 +238,6 @@ def withdraw(
     """
     from backfill_assets.app import ledger_edits
     from backfill_assets.cli.ledger_edits import print_withdrawn, withdrawn_json
-    from backfill_assets.plan.request_parsing import days_of
 
     place = open_place()
     done = ledger_edits.withdraw(place, [days_of(text) for text in days], reason=reason)

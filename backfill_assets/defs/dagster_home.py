@@ -15,6 +15,7 @@ from dotenv import dotenv_values
 
 from backfill_assets.adapters.machine import conf_dir
 from backfill_assets.core.errors import SettingsError
+from backfill_assets.project import dagster_address
 from backfill_assets.project.review_address import URL
 from backfill_assets.project.settings import EMBEDDED_PROJECT, state_root
 from backfill_assets.review.identity import SECRET
@@ -59,7 +60,7 @@ def run_ui(root: Path, *, host: str = "127.0.0.1", port: int = 3000, review_port
         _require_free(host, review_port, "--review-port 3071")
     print(f"backfill: Dagster's UI will be at http://{host}:{port} (Ctrl-C stops it)", file=sys.stderr, flush=True)
     command, environment = ui_command(root, home, host=host, port=port)
-    environment |= _review_variables(host, review_port)
+    environment |= _review_variables(host, review_port) | _dagster_variables(root, host, port)
     secret = {SECRET: said} if (said := environment.pop(SECRET, "")) else {}  # no code of the project gets to see it
     # A shell's background job inherits "ignore SIGINT", and Dagster's processes could then never be stopped.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -91,8 +92,18 @@ def _review_variables(host: str, port: int) -> dict[str, str]:
     """Where Dagster's links lead, unless the deployment says that itself."""
     if not port or os.environ.get(URL):
         return {}
-    name = "localhost" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
-    return {URL: f"http://{name}:{port}"}
+    return {URL: f"http://{_name(host)}:{port}"}
+
+
+def _dagster_variables(root: Path, host: str, port: int) -> dict[str, str]:
+    """Where the page's links lead, likewise. What locations a `workspace.yaml` has, and their names, Dagster knows."""
+    if os.environ.get(dagster_address.URL) or (state_root(root) / _WORKSPACE).is_file():
+        return {}
+    return {dagster_address.URL: f"http://{_name(host)}:{port}/locations/{DEFINITIONS}"}
+
+
+def _name(host: str) -> str:
+    return "localhost" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
 
 
 def _require_free(host: str, port: int, other: str) -> None:

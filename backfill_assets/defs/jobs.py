@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dagster as dg
 
-from backfill_assets.app.apply import Started, build_started, check_built, promote_applied, start_apply
+from backfill_assets.app.apply import Started, build_started, check_built, left_of_plan, promote_applied, start_apply
 from backfill_assets.app.check_texts import problems
 from backfill_assets.app.entity_sample import Sampled, sample_entities
 from backfill_assets.app.estimate import estimate_plan
@@ -28,14 +28,15 @@ from backfill_assets.plan.entities import EntitySample, sample_of
 from backfill_assets.plan.estimate_text import comparison, duration, saving
 from backfill_assets.plan.frozen_text import frozen_words
 from backfill_assets.plan.other_ways import other_ways
-from backfill_assets.plan.request_parsing import reason_of
+from backfill_assets.plan.request_parsing import days_of, reason_of
 from backfill_assets.plan.scope_text import scope_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
+from backfill_assets.project.dagster_names import APPLY_STEP
 
 
 @job(
     "apply",
-    step="build_what_is_missing",
+    step=APPLY_STEP,
     description="Build and audit everything that is missing. Nothing is promoted.",
     tells=True,
 )
@@ -52,7 +53,8 @@ def apply_job(run: Launched) -> None:
     if isinstance(size, EntitySample):
         _log_sampled(run, sample_entities(place, request, size, hold=hold, follow=run.follow))
         return
-    started = start_apply(place, request, sample=size)
+    only = [days_of(text, "only: ") for text in config["only"]]
+    started = start_apply(place, request, sample=size, only=only)
     _log_started(run, started)
     built = build_started(place, started, run=run.name, follow=run.follow, hold=hold)
     if built.candidate:
@@ -61,7 +63,9 @@ def apply_job(run: Launched) -> None:
         if _is_loaded(run, name, outcome):
             log_outcome(place, run.context, place.project.models[name], outcome)
         elif outcome.ok:  # partitions are of the version itself, a restatement lies over it
-            run.log.info(f"{name}: {done_text(place.project, place.project.models[name], outcome)}, in {outcome.version}")
+            run.log.info(
+                f"{name}: {done_text(place.project, place.project.models[name], outcome)}, in {outcome.version}"
+            )
     checked = check_built(place, built)
     log_checked(place.project, run.context, checked)
     if built.carried.outcomes:
@@ -69,11 +73,15 @@ def apply_job(run: Launched) -> None:
         if built.complete and not started.sample and (less := saving(started.estimate, built.actual)):
             run.log.info(less)
     bad = [held_text(built.held, goes_on=built.goes_on)] if built.held else []
-    bad += [failure_text(place.project, place.project.models[n], o) for n, o in built.carried.outcomes.items() if not o.ok]
+    bad += [
+        failure_text(place.project, place.project.models[n], o) for n, o in built.carried.outcomes.items() if not o.ok
+    ]
     bad += problems(checked.texts)
     bad += [f"{b.model}: {b.intervals} waits for {b.upstream}: {b.needs}" for b in started.plan.blocked]
     if bad:
         raise dg.Failure(description="\n\n".join(bad), allow_retries=False)
+    if command := left_of_plan(place, started):
+        run.log.info(f"more of the plan is missing: launch this without only, or {command}")
     if started.sample:
         rest = estimate_plan(place, plan_request(place, request, facts=built.facts))
         for stage in rest.stages:

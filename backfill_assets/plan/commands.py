@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shlex
 from datetime import datetime, timedelta
+from typing import cast
 
 from backfill_assets.core.intervals import Cadence, Ranges
+from backfill_assets.plan.request_options import ONLY, REQUEST_OPTIONS
 from backfill_assets.plan.stages import Request
 
 
@@ -52,6 +54,35 @@ def apply_command(request: Request, model: str = "") -> str:
     words += [f"--expect-unmoved {shlex.quote(name)}" for name in request.expect_unmoved]
     words += [f"--expect-filled {shlex.quote(said)}" for said in request.expect_filled]
     return " ".join(words)
+
+
+def job_config(command: str) -> dict[str, object]:
+    """What such a command says, as the configuration of its job.
+
+    >>> job_config("backfill apply --select daily --ignore-cron --only daily:2024-03-01")
+    {'select': ['daily'], 'ignore_cron': True, 'only': ['daily:2024-03-01']}
+    """
+    options = {f"--{option.name}": option for option in (*REQUEST_OPTIONS, ONLY)}
+    words, found = iter(shlex.split(command)[2:]), dict[str, object]()
+    for word in words:
+        option = options[word]
+        if option.kind is bool:
+            found[option.key] = True
+        elif option.kind is list:
+            found[option.key] = [*cast("list[str]", found.get(option.key, [])), next(words)]
+        else:
+            found[option.key] = next(words)
+    return found
+
+
+def again_command(request: Request, model: str, cadence: Cadence, part: Ranges) -> str:
+    """The command that builds this part of a model of a request's plan, and leaves the rest as it is.
+
+    >>> from backfill_assets.core.intervals import Interval
+    >>> again_command(Request(), "daily", Cadence.DAILY, Ranges((Interval.of("2024-03-01", "2024-03-03"),)))
+    'backfill apply --only daily:2024-03-01..2024-03-02'
+    """
+    return " ".join([apply_command(request), *(f"--only {one}" for one in restate_argument(model, cadence, part))])
 
 
 def promote_command(request: Request) -> str:

@@ -71,7 +71,7 @@ APART = (
         option="empty",
         others=(
             "restate", "forward-only", "ignore-cron", "strategy", *EXPECTED, "sample", "promote", "why",
-            "no-wait", "outside-windows", "by",
+            "no-wait", "outside-windows", "by", "only",
         ),
         why="it computes nothing", instead="give --empty with --start, --end, --end-bounded and --select only",
     ),
@@ -88,6 +88,10 @@ APART = (
         command="apply", option="by", others=EXPECTED,
         why="a sample is no proof: its rows bear out nothing of what is expected of all",
         instead="read what is different of the sample; give what is expected to `backfill apply` without --sample",
+    ),
+    Apart(
+        option="only", others=("sample", "promote"), why="it is of a part of the plan, and the rest may be missing",
+        instead="give --only alone; `backfill apply` without it builds the rest, and compares",
     ),
     Apart(
         option="sample", others=("promote",), why="after a sample the rest is still missing, and nothing can move",

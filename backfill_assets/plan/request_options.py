@@ -100,6 +100,10 @@ BY = Option(
     name="by", metavar="COLUMN",
     help="With --sample P%: compute and compare so many of this key's entities; none of it counts as built.",
 )  # fmt: skip
+ONLY = Option(
+    name="only", kind=list, metavar="MODEL:DAY..DAY",
+    help="Of the plan, build these days now, as to try again what failed; the plan stays whole.",
+)  # fmt: skip
 EMPTY = Option(name="empty", kind=bool, help="Record what is missing as complete, without computing it.")
 NO_WAIT = Option(
     name="no-wait", kind=bool, help="End, with code 75, where it would wait for a window or a routine run."
@@ -107,7 +111,7 @@ NO_WAIT = Option(
 OUTSIDE_WINDOWS = Option(
     name="outside-windows", metavar="REASON", help="Build at once, outside of the windows too; the evidence keeps why."
 )
-APPLY_OPTIONS = (PROMOTE, SAMPLE, BY, EMPTY, NO_WAIT, OUTSIDE_WINDOWS)
+APPLY_OPTIONS = (PROMOTE, SAMPLE, BY, ONLY, EMPTY, NO_WAIT, OUTSIDE_WINDOWS)
 """What `apply` takes beside."""
 
 STORED_PLAN = Option(

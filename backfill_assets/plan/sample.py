@@ -28,7 +28,7 @@ def sample_plan(plan: Plan, project: Project, count: int) -> Plan:
             if upstream.name in builds:
                 for interval in chosen[name].split(model.cadence):
                     chosen[upstream.name] = chosen.get(upstream.name, Ranges()) | needed(model, upstream, interval)
-    stages = [_cut(s, chosen[s.model], project, plan) if isinstance(s, Build) else s for s in plan.stages]
+    stages = [cut(s, chosen[s.model], project, plan) if isinstance(s, Build) else s for s in plan.stages]
     return replace(plan, stages=tuple(s for s in stages if isinstance(s, Build | Audit)))
 
 
@@ -51,7 +51,8 @@ def evenly_spaced(intervals: Ranges, cadence: Cadence, n: int) -> Ranges:
     return Ranges.of(every[last - last * i // max(n - 1, 1)] for i in range(n))
 
 
-def _cut(stage: Build, intervals: Ranges, project: Project, plan: Plan) -> Build:
+def cut(stage: Build, intervals: Ranges, project: Project, plan: Plan) -> Build:
+    """A stage that builds these of its intervals only."""
     model = project.models[stage.model]
     return replace(
         stage,

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from backfill_assets.core.settings import DagsterNames
 
+APPLY_STEP = "build_what_is_missing"
+"""The step of the job `apply`, under which its configuration is."""
 LONGEST = 40
 """Characters of a prefix: keys of tags may have 63 in all."""
 _NAME = re.compile(r"[A-Za-z0-9_]+")

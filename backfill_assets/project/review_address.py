@@ -15,7 +15,12 @@ _PLAIN = re.compile(r"[\x21-\x7e]+")
 
 def review_address() -> str:
     """The address, without a slash at its end; "" where nobody said it. Raises SettingsError for one that is none."""
-    said = os.environ.get(URL, "").strip()
+    return address_of(URL, "https://review.example.com")
+
+
+def address_of(variable: str, example: str) -> str:
+    """The address that an environment variable says, in the same way."""
+    said = os.environ.get(variable, "").strip()
     if not said:
         return ""
     try:
@@ -26,8 +31,8 @@ def review_address() -> str:
         good = False
     if not good or not _PLAIN.fullmatch(said):
         raise SettingsError(
-            f"{URL} is {said!r}",
-            why="it is the address of a page, such as https://review.example.com",
+            f"{variable} is {said!r}",
+            why=f"it is the address of a page, such as {example}",
             fix="correct the variable, or unset it",
         )
     return said.rstrip("/")

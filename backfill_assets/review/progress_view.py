@@ -7,9 +7,13 @@ from datetime import timedelta
 
 from backfill_assets.app.build_progress import BuildProgress, ModelProgress
 from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.settings import DagsterNames
 from backfill_assets.core.wording import amount
 from backfill_assets.evidence.formatting import number
 from backfill_assets.evidence.plot import band
+from backfill_assets.plan.commands import job_config
+from backfill_assets.project.dagster_address import launchpad_of
+from backfill_assets.project.dagster_names import APPLY_STEP
 
 FAILURES = 10
 """How many of a model are listed."""
@@ -33,10 +37,21 @@ class ModelStrip:
     problems: list[tuple[str, str]]
     """Which interval, and why."""
     left_out: int
+    retried: list[Retry]
 
 
-def model_strip(m: ModelProgress) -> ModelStrip:
-    """A model's days as a strip, and how fast it goes."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """How a range is tried again, alone: the command, and the launchpad of Dagster where it is filled in ("": nobody
+    said where that is, or a job cannot say it)."""
+
+    days: str
+    command: str
+    launchpad: str
+
+
+def model_strip(m: ModelProgress, names: DagsterNames | None = None) -> ModelStrip:
+    """A model's days as a strip, and how fast it goes. `names`: what jobs are called in Dagster."""
     unit, working = m.model.cadence, Ranges.of(e.interval for e in m.running)
     failed = Ranges.of([*(e.interval for e in m.failures), *(e.interval for e, _ in m.stopped)]) & m.wanted
     rest = m.missing - m.unaudited
@@ -60,12 +75,22 @@ def model_strip(m: ModelProgress) -> ModelStrip:
         running=[str(e.interval) for e in m.running],
         problems=problems[:FAILURES],
         left_out=max(len(problems) - FAILURES, 0),
+        retried=[
+            Retry(days=str(part), command=command, launchpad=_launchpad(m, command, names or DagsterNames()))
+            for part, command in m.retried[:FAILURES]
+        ],
     )
 
 
-def strips(found: BuildProgress) -> list[ModelStrip]:
+def strips(found: BuildProgress, names: DagsterNames | None = None) -> list[ModelStrip]:
     """A line a model."""
-    return [model_strip(m) for m in found.models]
+    return [model_strip(m, names) for m in found.models]
+
+
+def _launchpad(m: ModelProgress, command: str, names: DagsterNames) -> str:
+    if m.request.ids is not None:  # a file of the machine on which somebody gave the command
+        return ""
+    return launchpad_of(names, "apply", APPLY_STEP, job_config(command))
 
 
 def _pace(m: ModelProgress) -> str:

@@ -124,7 +124,8 @@ class _Pages:
         """How far its building is; browsers read it again by themselves while something is at work."""
         began, context = time.monotonic(), self._open()
         found = read_build_progress(context, request.path_params["plan"])
-        return _page(request, "progress.html", context, began, found=found, strips=strips(found), states=STATES)
+        lines = strips(found, context.project.settings.dagster)
+        return _page(request, "progress.html", context, began, found=found, strips=lines, states=STATES)
 
     def _asked(self, who: str, digest: str, context: Context, look: PlanLook) -> Asked | None:
         """What whoever is logged in is asked; None where nobody is, or nothing is to be said."""
