@@ -233,6 +233,18 @@ def test_somebody_writes_between_two_looks_at_a_log() -> None:
     assert found.complete == found.shown_apart.covers == Ranges((day(0, 5),))
 
 
+def test_a_day_that_counts_for_nothing_stays_as_it_is_shown() -> None:
+    """A coverage without a day of what is shown: that day is told apart, the others as they are."""
+    store = MemoryStore()
+    Ledger(store).append(daily([(Kind.BUILT, ""), (Kind.AUDITED, "now")]))
+    log = Logs({"v": [_commit(n, f"b{n - 1}", day(n - 1) if n else None) for n in range(6)]})
+    told = History(Ledger(store))
+    head, _ = version_coverage(told["m", "v"], log, model="m", version="v", audits="now")
+    shown = shown_state(FIVE_DAYS, told, log, audits="now")
+    found = as_shown(head.without(Ranges((day(2),))), "v", FIVE_DAYS, shown)
+    assert (found.complete, found.shown_apart.covers) == (Ranges((day(0, 5),)), Ranges((day(2),)))
+
+
 def test_an_older_build_is_shown() -> None:
     """A day that was built again since it was shown stays as it is shown, at its commit: told from columns as well."""
     store = MemoryStore()
