@@ -22,6 +22,7 @@ from backfill_assets.plan.stages import Audit, Build, Plan, Request, Stage
 from backfill_assets.project.stored import UNSAID, described
 from backfill_assets.promote.mismatches import mismatches
 from backfill_assets.promote.obstacle import Obstacle
+from backfill_assets.promote.rollback_reads import apart_after
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, by_version
@@ -158,6 +159,8 @@ def propose_rollback(
         as_it_was, problem = None, error
     rules = control.rules.in_force(environment, declared_rules(project)).rules
     losses = [*_losses(steps, problem), *_redeclared(steps, as_it_was), *_consumers(project, rules, steps)]
+    showed = {s.model: s.older.covers for s in steps if s.older}
+    losses += apart_after(as_it_was or project, control.ledger, seen, after, showed)
     return Rollback(
         environment=seen,
         after=after,

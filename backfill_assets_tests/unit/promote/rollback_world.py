@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from backfill_assets.build.apply import apply
+from backfill_assets.core.model import Model
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.gate import Case, Verdict
@@ -25,8 +26,9 @@ MODELS = (a_model("a", "raw"), a_model("b", "a"), a_model("c"))
 class ProjectHistory:
     """A world in which code changes, days go by, and somebody goes back."""
 
-    def __init__(self) -> None:
-        self.world, self.now = World(*MODELS), NOW
+    def __init__(self, *models: Model) -> None:
+        self.models = models or MODELS
+        self.world, self.now = World(*self.models), NOW
 
     @property
     def prod(self) -> Environment:
@@ -44,7 +46,7 @@ class ProjectHistory:
         return {m: "; ".join(f"{s.version} {s.interval}" for s in p.segments) for m, p in self.prod.pointers.items()}
 
     def change(self, **versions: str) -> None:
-        self.world.project = a_project(*MODELS, versions=versions)
+        self.world.project = a_project(*self.models, versions=versions)
 
     def release(self, request: Request | None = None, by: str = "ana") -> Environment:
         """Apply and promote what the code says."""

@@ -23,6 +23,7 @@ from backfill_assets.promote.compaction import Corrections, compact, compaction_
 from backfill_assets.promote.gate import Case, Verdict
 from backfill_assets.promote.janitor import sweep
 from backfill_assets.promote.lifecycle import end_promoted, open_plan
+from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.promote import recover
 from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.release import Released, release_case
@@ -73,7 +74,8 @@ class Warehouse(RuleBasedStateMachine):
         self.now = BEGAN
         self.crashed = False
         self.alone = False
-        """Whether days of a version were made anew, maybe without what was computed from them."""
+        """Whether days of a version were made anew, or went back although somebody was told of what was computed from
+        them, and stays."""
         self.begun()
 
     def a_world(self) -> World:
@@ -183,11 +185,13 @@ class Warehouse(RuleBasedStateMachine):
         control = self.as_a_process(life)
         environments = control.environments
         before = world.control.environments.read("prod")
+        told: list[Obstacle] = []
 
         def look(release: str | None, select: object) -> tuple[Rollback, list[Readability]]:
             found = propose_rollback(
                 world.project, world.control, world.tables, environment="prod", now=self.now, release=release
             )
+            told.extend(loss for loss in found.losses if "would be out of sight" in loss.what)
             return found, rehearse(found.pointers, world.tables, world.tables, world.control.ledger)
 
         def build(found: Rollback) -> None:
@@ -223,6 +227,9 @@ class Warehouse(RuleBasedStateMachine):
         except Killed:
             self.crashed = False
             return
+        finally:
+            moved = world.control.environments.read("prod").pointers != before.pointers
+            self.alone |= at_once and moved and bool(told)
         self.crashed = False
         after = world.control.environments.read("prod")
         if ended.moved is None:

@@ -14,8 +14,9 @@ from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Consumer
 from backfill_assets.core.segments import Segment
 from backfill_assets.plan.stages import Request
+from backfill_assets.plan.stale_inputs import stale_inputs
 from backfill_assets.promote.promote import promote
-from backfill_assets.state.ledger import Kind
+from backfill_assets.state.ledger import Kind, by_version
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets_tests.fakes import NOW, Cell, a_model, a_project, days, ranges
 from backfill_assets_tests.unit.promote.rollback_world import MODELS, ProjectHistory
@@ -232,6 +233,46 @@ def test_a_restatement_is_taken_back(history: ProjectHistory) -> None:
     assert [s.model for s in ended.found.steps] == ["a", "b"]
     assert {str(ended.moved.pointers[m].covers) for m in "abc"} == {"2024-01-01..2024-01-13"}
     assert before != history.shown()
+
+
+def a_reader_of_yesterday(restated: str) -> ProjectHistory:
+    """b reads the day before, too. A day of a is restated, then two days come by a routine run."""
+    history = ProjectHistory(a_model("a", "raw"), a_model("b", "a", lookback=1), a_model("c"))
+    history.release()
+    history.release(Request(restate=(("a", days(restated)),)))
+    history.a_day()
+    history.a_day()
+    return history
+
+
+def test_days_that_read_what_goes_back_do_not_stay_unasked() -> None:
+    """The day after the restated one came later and read it: going back says so, and which command mends it; who goes
+    back at once has the rest as it was."""
+    history = a_reader_of_yesterday("10")
+    assert not stale(history)
+    refused = history.back()
+    assert refused.moved is None
+    [loss] = refused.obstacles
+    assert (loss.model, str(loss.intervals)) == ("b", "2024-01-11")
+    assert "computed from rows of a that would be out of sight" in loss.what
+    assert loss.remedy.endswith("backfill apply --restate b:2024-01-11"), loss.remedy
+    assert history.back(at_once=True).moved is not None
+    assert stale(history) == {"b": "2024-01-11"}
+    history.release(Request(restate=(("b", days("11")),)))
+    assert not stale(history)
+
+
+def stale(history: ProjectHistory) -> dict[str, str]:
+    """What is shown beside other rows than it was computed from: model → days."""
+    entries = by_version(history.world.control.ledger.entries())
+    return {o.model: str(o.intervals) for o in stale_inputs(history.world.project, history.prod, entries)}
+
+
+def test_days_that_read_only_what_stays_need_nobody() -> None:
+    """A restated day that no newer one reads is taken back, and newer days stay."""
+    history = a_reader_of_yesterday("09")
+    assert history.back().moved is not None and not stale(history)
+    assert str(history.prod.pointers["b"].covers) == "2024-01-01..2024-01-12"
 
 
 def test_corrections_of_then_are_read() -> None:

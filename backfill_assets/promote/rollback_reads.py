@@ -1,0 +1,52 @@
+"""Which days that stay would be shown beside other rows than they were computed from, if an environment went back?
+
+A restatement replaces rows together with all that reads them, and going back puts those together again. Days that came
+since read the restated rows: with a lookback they read some of the very days that go back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from backfill_assets.core.intervals import NOTHING, Ranges
+from backfill_assets.core.model import Project
+from backfill_assets.plan.commands import restate_argument, restate_command
+from backfill_assets.plan.stale_inputs import stale_inputs
+from backfill_assets.promote.obstacle import Obstacle
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.ledger import DECIDING, Ledger, by_version
+
+
+def apart_after(
+    project: Project, ledger: Ledger, seen: Environment, after: Environment, then: Mapping[str, Ranges]
+) -> list[Obstacle]:
+    """What stays and read rows that would go out of sight. `project` as the older release shows it; `then`: what that
+    showed of each model that moves, which is as it was then."""
+    readers = [m for m in project.models.values() if {m.name, *(u.name for u in m.upstreams)} & then.keys()]
+    names = {name for m in readers for name in (m.name, *(u.name for u in m.upstreams))} & after.pointers.keys()
+    entries = by_version(ledger.entries(sorted(names), kinds=DECIDING)) if names else {}
+
+    def stale(environment: Environment) -> dict[tuple[str, str], Ranges]:
+        found: dict[tuple[str, str], Ranges] = {}
+        for each in stale_inputs(project, environment, entries):
+            key = each.model, each.upstream
+            found[key] = found.get(key, NOTHING) | each.intervals
+        return found
+
+    now = stale(_only(seen, names))
+    return [
+        Obstacle(
+            model=model,
+            what=f"computed from rows of {upstream} that would be out of sight:",
+            intervals=days,
+            remedy="--now goes back and shows these as they are; compute them again after that: "
+            + restate_command(restate_argument(model, project.models[model].cadence, days)),
+        )
+        for (model, upstream), found in stale(_only(after, names)).items()
+        if (days := found - then.get(model, NOTHING) - now.get((model, upstream), NOTHING))
+    ]
+
+
+def _only(environment: Environment, names: Collection[str]) -> Environment:
+    return replace(environment, pointers={n: p for n, p in environment.pointers.items() if n in names})
