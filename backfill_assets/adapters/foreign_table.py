@@ -76,8 +76,8 @@ def check_files(table: ForeignTable, columns: Sequence[str]) -> None:
         raise _refusal(table.origin.location, f"{wrong[0]}{more}")
 
 
-def read_foreign_table(location: str, *, time_column: str, commit: int | None = None) -> ForeignTable:
-    """The table at a folder, at a commit (None: its newest).
+def read_foreign_table(location: str, *, time_column: str) -> ForeignTable:
+    """The table at a folder, at its newest commit.
 
     Raises StateError when there is none, or when its files alone are not its rows.
     """
@@ -87,7 +87,7 @@ def read_foreign_table(location: str, *, time_column: str, commit: int | None = 
     if unquote(str(Path(folder).resolve())) != str(Path(folder).resolve()):
         raise _refusal(location, "its path has an escape in it (%XX), which readers take for another path")
     try:
-        table = open_table(folder, commit) if Path(folder, LOG).is_dir() else None
+        table = open_table(folder) if Path(folder, LOG).is_dir() else None
     except StateError as error:
         raise _refusal(location, error.why) from None
     if table is None:

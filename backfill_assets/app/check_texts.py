@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from backfill_assets.app.context import Context
-from backfill_assets.build.events import Listener, silence
 from backfill_assets.build.text_check import compare_texts as check
 from backfill_assets.plan.changed_texts import REMEDY
 from backfill_assets.plan.stages import Plan
 from backfill_assets.state.text_checks import TextCheck
 
 
-def check_texts(context: Context, plan: Plan, *, listen: Listener = silence) -> tuple[TextCheck, ...]:
+def check_texts(context: Context, plan: Plan) -> tuple[TextCheck, ...]:
     """Compare what the plan names, a few intervals each. Opens a session only when there is anything to compare.
 
     Raises BuildError, StateError, SettingsError.
     """
     if not plan.texts:
         return ()
-    bench = context.bench(plan.sources, listen=listen)
+    bench = context.bench(plan.sources)
     with bench.beating():
         return check(bench, plan.texts)
 

@@ -71,7 +71,7 @@ def draw_events(world: World, rng: np.random.Generator, first: int, end: int) ->
     campaign = (kind // 2 % team).astype(np.int16)
     channel = world.channel_of[campaign]
     region = _pick(rng, [share for _, share, _ in REGIONS], len(kind))
-    millisecond = _time_of_day(world, rng, day, channel, region)
+    millisecond = _time_of_day(rng, day, channel, region)
     order = np.argsort(day * np.int64(DAY_MS) + millisecond, kind="stable")
     day, campaign, channel, region = day[order], campaign[order], channel[order], region[order]
     click = (kind % 2 == 1)[order]
@@ -90,7 +90,7 @@ def draw_events(world: World, rng: np.random.Generator, first: int, end: int) ->
     }
 
 
-def _time_of_day(world: World, rng: np.random.Generator, day: Array, channel: Array, region: Array) -> Array:
+def _time_of_day(rng: np.random.Generator, day: Array, channel: Array, region: Array) -> Array:
     """Milliseconds after UTC midnight: the channel's clock in the customer's local time, moved to UTC."""
     millisecond = np.empty(len(day), dtype=np.int64)
     edges = np.arange(25) * (DAY_MS // 24)

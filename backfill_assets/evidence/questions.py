@@ -5,7 +5,7 @@ They say what is known, never what may be approved: that is the gate's to judge.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -233,8 +233,3 @@ def _compared(packet: Packet) -> Iterator[tuple[ModelPart, Mapping[str, Any]]]:
 
 def _share(old: int, new: int) -> str:
     return percent((new - old) / old) if old else "none before"
-
-
-def open_questions(found: Sequence[Question]) -> int:
-    """How many have no good answer yet."""
-    return sum(q.answer in ("bad", "open") for q in found)

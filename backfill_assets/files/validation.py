@@ -51,8 +51,7 @@ def validate(
 
 def validate_partly(
     model: type[T], document: Document, data: Mapping[Any, object], problems: list[Problem], *,
-    at: tuple[str | int, ...] = (), fixes: Mapping[str, str] | None = None, otherwise: str = "correct the value",
-    instead: Mapping[str, object],
+    fixes: Mapping[str, str] | None = None, otherwise: str = "correct the value", instead: Mapping[str, object],
 ) -> tuple[T | None, frozenset[str]]:  # fmt: skip
     """The same, but wrong fields get their default or what `instead` says, so that what depends on the others can be
     checked too. Beside it the fields that are wrong or missing; with any there are problems. None: nothing is left.
@@ -63,7 +62,7 @@ def validate_partly(
         try:
             found = model.model_validate(left)
         except ValidationError as error:
-            told = _problems(model, document, error, at, fixes or {}, otherwise)
+            told = _problems(model, document, error, (), fixes or {}, otherwise)
             places = {str(e["loc"][0]) if e["loc"] else "" for e in error.errors(include_url=False)}
             problems += told if round_ == 0 else [p for p in told if p not in problems]
             wrong |= places

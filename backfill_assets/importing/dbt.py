@@ -124,11 +124,11 @@ def _sources(manifest: Manifest, found: Translation, own: Mapping[str, Known]) -
             found.remarks.append(Remark(model=name, place=place(test), what=what))
     for unique_id, node in manifest.nodes.items():
         if node.get("resource_type") == "seed":
-            tables[unique_id] = _seed(unique_id, node, manifest, found, own)
+            tables[unique_id] = _seed(node, manifest, found, own)
     return tables
 
 
-def _seed(unique_id: str, node: Node, manifest: Manifest, found: Translation, own: Mapping[str, Known]) -> Known:
+def _seed(node: Node, manifest: Manifest, found: Translation, own: Mapping[str, Known]) -> Known:
     name = str(node.get("name"))
     if name.lower() in own:
         return own[name.lower()]

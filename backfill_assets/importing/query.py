@@ -42,13 +42,6 @@ class Query:
     key: tuple[str, ...]
 
 
-def dialect_problem(dialect: str) -> str:
-    """Why queries of a dialect are not translated; empty when they are."""
-    if dialect.lower() in DIALECTS:
-        return ""
-    return f"only queries of {', '.join(DIALECTS)} are compared with Spark's, construct by construct"
-
-
 def translate(text: str, line: int, *, dialect: str, tables: Mapping[str, Table], time_column: str, own: str) -> Query:
     """The query at a line of a file (bounds as columns `bf__…`), whose rows are of days by `time_column`.
 

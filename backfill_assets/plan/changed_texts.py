@@ -112,10 +112,10 @@ def same_text(model: Model, definition: Mapping[str, object]) -> bool:
     return built_by == model.text
 
 
-def sample_intervals(built: Ranges, model: Model, *, seed: str, count: int = SAMPLED) -> Ranges:
+def sample_intervals(built: Ranges, model: Model, *, seed: str) -> Ranges:
     """Always the same few intervals for a seed: the oldest, the newest, and some between them."""
     units = list(built.split(model.cadence))
-    if len(units) <= count:
+    if len(units) <= SAMPLED:
         return Ranges.of(units)
     between = sorted(units[1:-1], key=lambda unit: digest(seed, unit.start.isoformat()))
-    return Ranges.of([units[0], units[-1], *between[: count - 2]])
+    return Ranges.of([units[0], units[-1], *between[: SAMPLED - 2]])

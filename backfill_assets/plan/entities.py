@@ -109,7 +109,7 @@ def followed(project: Project, plan: Plan, sample: EntitySample) -> tuple[dict[s
             left[name] = f"the plan copies rows of it that are shown ({called}), and computes none"
             continue
         try:
-            taken[name] = _key(project, model, sample, taken, left) if above else _own(project, model, sample)
+            taken[name] = _key(model, taken, left) if above else _own(project, model, sample)
         except _LeftOut as why:
             left[name] = str(why)
     if not taken:
@@ -158,9 +158,7 @@ def _own(project: Project, model: Model, sample: EntitySample) -> str:
     return sample.column
 
 
-def _key(
-    project: Project, model: Model, sample: EntitySample, taken: Mapping[str, str], left: Mapping[str, str]
-) -> str:
+def _key(model: Model, taken: Mapping[str, str], left: Mapping[str, str]) -> str:
     """What a model that reads others of the sample calls their key. Raises _LeftOut."""
     from backfill_assets.sql.passed_columns import RowsMixed, passed_columns
 

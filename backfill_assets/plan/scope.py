@@ -62,7 +62,7 @@ def with_scope(
                 fix=f"restate these days of {name} whole, without {option}",
             )
         try:
-            scope = _reached(project, model, found, own, request.ids) if above else own
+            scope = _reached(model, found, own, request.ids) if above else own
             if copied:
                 raise _Whole(copied)
             said = ""
@@ -138,9 +138,7 @@ def scope_of(project: Project, model: Model, where: str) -> RowScope:
     return RowScope(where=text, columns=tuple(name.lower() for name in named), by_key=by_key)
 
 
-def _reached(
-    project: Project, model: Model, found: Mapping[str, Patch], own: RowScope | None, ids: Ids | None
-) -> RowScope:
+def _reached(model: Model, found: Mapping[str, Patch], own: RowScope | None, ids: Ids | None) -> RowScope:
     """The rows of a model that its restated upstreams reach. `own`: what is asked of it. Raises _Whole."""
     from backfill_assets.sql.passed_columns import RowsMixed, passed_columns
     from backfill_assets.sql.row_condition import renamed

@@ -58,7 +58,7 @@ def reads_of(
     unknown: list[str] = []
     for name, direct in _leaves(project, model, history):
         if name in project.models:
-            bytes_, seconds = _held(project.models[name], history[name, project.fingerprints[name]])
+            bytes_, seconds = _held(history[name, project.fingerprints[name]])
             share = bytes_ * (unit.total_seconds() / seconds) if seconds else 0.0
             more, each, total = more + share, each + share, total + bytes_
             continue
@@ -99,7 +99,7 @@ def _leaves(project: Project, model: Model, history: EntriesByVersion) -> Iterat
             todo += [(upstream.name, False) for upstream in above.upstreams]
 
 
-def _held(model: Model, entries: Collection[Entry]) -> tuple[int, float]:
+def _held(entries: Collection[Entry]) -> tuple[int, float]:
     """The bytes that were written of a model, and the seconds of time that these hold."""
     built = [e for e in entries if e.kind is Kind.BUILT]
     seconds = sum((e.interval.end - e.interval.start).total_seconds() for e in built)

@@ -163,10 +163,10 @@ class _Tables:
             return audit
         query = text.strip().rstrip("; \n\t")
         before = text[: len(text) - len(text.lstrip())].count("\n")
-        reads = self._reads(model, path, query, before)
+        reads = self._reads(path, query, before)
         return replace(audit, arguments={**audit.arguments, "query": query, "reads": reads})
 
-    def _reads(self, model: Model, path: Path, query: str, before: int) -> tuple[str, ...]:
+    def _reads(self, path: Path, query: str, before: int) -> tuple[str, ...]:
         def report(line: int, what: str, why: str, fix: str) -> None:
             self.problems.append(Problem(file=path, line=line + before, what=what, why=why, fix=fix))
 

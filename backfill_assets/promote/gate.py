@@ -426,7 +426,7 @@ def unaccepted(case: Case) -> Iterator[tuple[PlanReview, ApprovalSubject, Findin
             if finding.model not in moving or (review.record.id, finding.name) in told:
                 continue
             told.add((review.record.id, finding.name))
-            lacking = [o for o in case.owners(finding.model) if not _is_accepted(case, finding, o, moving)]
+            lacking = [o for o in case.owners(finding.model) if not _is_accepted(case, finding, o)]
             if lacking:
                 yield review, about, finding, lacking
 
@@ -476,7 +476,7 @@ def _approvals(case: Case) -> list[tuple[PlanReview, Approval]]:
     return sorted(found, key=lambda each: each[1].at, reverse=True)
 
 
-def _is_accepted(case: Case, finding: Finding, owner: str, moving: Mapping[str, Ranges]) -> bool:
+def _is_accepted(case: Case, finding: Finding, owner: str) -> bool:
     """Whether an approval that counts, and is about these rows, names the finding. Where none is required,
     anybody's."""
     return any(

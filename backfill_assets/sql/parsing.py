@@ -193,7 +193,7 @@ def parse(code: str) -> Sql:
             elif isinstance(node, exp.Placeholder):
                 named.add(node.name or "?")
     behind = frozenset(t.start for before, t in pairwise(tokens) if before.token_type is TokenType.TABLE)
-    references = tuple(r for t in tables if (r := _reference(code, tokens, t, behind)) is not None)
+    references = tuple(r for t in tables if (r := _reference(tokens, t, behind)) is not None)
     dotted = {r.key for r in references if "." in r.name}
     return Sql(
         code=code,
@@ -275,7 +275,7 @@ def _lack(found: re.Match[str]) -> str:
     return f"`{_SIGNS.get(found[1], found[1].upper())}` lacks a part"
 
 
-def _reference(code: str, tokens: list[Token], table: exp.Table, behind: frozenset[int]) -> Reference | None:
+def _reference(tokens: list[Token], table: exp.Table, behind: frozenset[int]) -> Reference | None:
     """A table's name in the text; `behind` the word TABLE are the tokens that begin at these offsets."""
     parts = table.parts
     if not all(isinstance(p, exp.Identifier) and p.meta_get("start") is not None for p in parts):

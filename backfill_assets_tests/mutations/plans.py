@@ -18,7 +18,7 @@ SAMPLES = (
 )  # fmt: skip
 
 TEXTS = (
-    broken("a text check takes the oldest and the newest", "plan/changed_texts.py", "return Ranges.of([units[0], units[-1], *between[: count - 2]])", "return Ranges.of(between[:count])", "build/test_text_check.py"),
+    broken("a text check takes the oldest and the newest", "plan/changed_texts.py", "return Ranges.of([units[0], units[-1], *between[: SAMPLED - 2]])", "return Ranges.of(between[:SAMPLED])", "build/test_text_check.py"),
     broken("a text check is of the same intervals each time", "plan/changed_texts.py", "key=lambda unit: digest(seed, unit.start.isoformat()))", "key=lambda unit: id(unit))", "build/test_text_check.py"),
     broken("a text check that failed is tried again", "plan/changed_texts.py", "is None or check.error)", "is None)", "build/test_text_check.py"),
     broken("another text is another text", "plan/changed_texts.py", "return built_by == model.text", "return True", "build/test_text_check.py"),
