@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import unquote
@@ -22,6 +22,7 @@ from backfill_assets.adapters.log_folder import LOG, entry_name, read_log
 from backfill_assets.adapters.table_log import DeltaTableLog, open_table
 from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.adapters.warehouse import CONTROL, control_heads, newest_release, read_identity
+from backfill_assets.core.codec import from_plain, to_fields
 from backfill_assets.core.errors import SettingsError, StateError
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.promote.reachable import reachable
@@ -65,7 +66,7 @@ class Manifest:
 
     def to_json(self) -> dict[str, object]:
         """As it is stored."""
-        return {"backup": 1, **asdict(self)}
+        return {"backup": 1, **to_fields(self)}
 
 
 def backup(warehouse: str, target: Path, *, data: bool) -> Manifest:
@@ -135,17 +136,7 @@ def _written(source: Path, target: Path, identity: Identity, *, data: bool) -> M
 def read_backup(source: Path) -> Manifest:
     """The manifest of a backup of which every file is as it was written, and is a warehouse's. Raises StateError."""
     try:
-        raw = json.loads((source / MANIFEST).read_text(encoding="utf-8"))
-        found = Manifest(
-            warehouse=str(raw["warehouse"]),
-            project=str(raw["project"]),
-            at=str(raw["at"]),
-            release=str(raw["release"]),
-            commit=int(raw["commit"]),
-            tables={str(table): int(commit) for table, commit in raw["tables"].items()},
-            data=bool(raw["data"]),
-            files={str(n): File(bytes=int(f["bytes"]), sha256=str(f["sha256"])) for n, f in raw["files"].items()},
-        )
+        found = from_plain(Manifest, json.loads((source / MANIFEST).read_text(encoding="utf-8")))
     except (FileNotFoundError, NotADirectoryError):
         raise StateError(
             f"{source} is no backup, or one that was not finished",
@@ -156,7 +147,7 @@ def read_backup(source: Path) -> Manifest:
         raise StateError(
             f"the backup {source} cannot be read", why=str(error.strerror), fix="mount it, or name another folder"
         ) from None
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+    except (ValueError, RecursionError):
         raise StateError(
             f"{source / MANIFEST} is damaged", why="it has another form", fix="use another backup"
         ) from None

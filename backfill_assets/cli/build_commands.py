@@ -87,7 +87,7 @@ def plan(
             "rules": list(found.notes),
             "faults": to_plain(found.faults),
             "ahead": obstacles_json(found.ahead),
-            "other_ways": [other.to_json() for other in other_ways(made, place.project.models)],
+            "other_ways": to_plain(tuple(other_ways(made, place.project.models))),
             "next": to_plain(next_step(made, found.verdict, stored, found.late)),
         }
         if found.maintenance:

@@ -34,15 +34,15 @@ def release_note(packet: Packet) -> str:
     if plan.why:
         lines += [f"Why: {markdown(plan.why)}", ""]
     if part := [sentence for m in packet.models for sentence in partial(m)]:
-        lines += ["**This release covers a part of history only.**", "", *_bullets(part), ""]
+        lines += ["**This release covers a part of history only.**", "", *bullets(part), ""]
     lines += ["## What changed", ""]
     for m in packet.models:
-        lines += _bullets(what_changed(m, packet))
+        lines += bullets(what_changed(m, packet))
     if plan.kept:
-        lines += ["", "## What stays as it was", "", *_bullets(f"{m}: {why}." for m, why in plan.kept.items())]
-    lines += ["", "## Who reads it", "", *_bullets(said.depends)]
-    lines += ["", "## How it was tested", "", *_bullets(said.tests)]
-    lines += ["", "## Who accepted it", "", *_bullets([*who_accepted(packet.approvals), *rules_notes(packet)])]
+        lines += ["", "## What stays as it was", "", *bullets(f"{m}: {why}." for m, why in plan.kept.items())]
+    lines += ["", "## Who reads it", "", *bullets(said.depends)]
+    lines += ["", "## How it was tested", "", *bullets(said.tests)]
+    lines += ["", "## Who accepted it", "", *bullets([*who_accepted(packet.approvals), *rules_notes(packet)])]
     lines += [
         "",
         "## How to go back",
@@ -74,17 +74,17 @@ def cutover_message(packet: Packet, *, activated: datetime | None = None, until:
         "",
         "When:",
         "",
-        *_bullets(activation(packet, activated, until)),
+        *bullets(activation(packet, activated, until)),
         "",
         "What you will see:",
         "",
     ]
     for m in packet.models:
-        lines += _bullets([f"{place}.{m.model}: {' '.join(_for_readers(m, packet))}"])
-    lines += ["", "What does not change:", "", *_bullets(stays(packet))]
-    lines += ["", "What was different, and accepted:", "", *_bullets(accepted(packet))]
-    lines += ["", "Who sees it, and how:", "", *_bullets(updated(packet))]
-    lines += ["", "What you need to do:", "", *_bullets(to_do(packet))]
+        lines += bullets([f"{place}.{m.model}: {' '.join(_for_readers(m, packet))}"])
+    lines += ["", "What does not change:", "", *bullets(stays(packet))]
+    lines += ["", "What was different, and accepted:", "", *bullets(accepted(packet))]
+    lines += ["", "Who sees it, and how:", "", *bullets(updated(packet))]
+    lines += ["", "What you need to do:", "", *bullets(to_do(packet))]
     lines += [
         "",
         f"How it happens: {_together(packet)}. Every query sees either the old rows or the new ones, never a mixture.",
@@ -229,5 +229,6 @@ def _sender(models: list[ModelPart], by: str) -> str:
     return f"{listed(owners)} (sent by {by})" if owners else by
 
 
-def _bullets(lines: Iterable[str]) -> list[str]:
+def bullets(lines: Iterable[str]) -> list[str]:
+    """Lines of a list in Markdown."""
     return [f"- {markdown(line)}" for line in lines]

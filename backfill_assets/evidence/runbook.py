@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from backfill_assets.core.escaping import markdown, one_line
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.wording import listed
 from backfill_assets.evidence.checklist import ChecklistLine, PlanEvidence, State, checklist, state_of
 from backfill_assets.evidence.formatting import moment
-from backfill_assets.evidence.notes import activation, cutover_message, stays, to_do, updated
+from backfill_assets.evidence.notes import activation, bullets, cutover_message, stays, to_do, updated
 from backfill_assets.evidence.sentences import effect, in_words, partial, unsettled
 from backfill_assets.evidence.shape import ColumnPart, ModelPart
 from backfill_assets.evidence.steps import Words, shell, steps
@@ -76,28 +76,28 @@ def migration_note(known: PlanEvidence) -> str:
     said += [
         "What stays:",
         "",
-        *_bullets(stays(packet)),
+        *bullets(stays(packet)),
         "",
         "## Since when",
         "",
-        *_bullets(activation(packet, known.activated, known.until)),
+        *bullets(activation(packet, known.activated, known.until)),
     ]
-    said += _bullets(sentence for m in packet.models for sentence in (_since(m), *unsettled(m)))
+    said += bullets(sentence for m in packet.models for sentence in (_since(m), *unsettled(m)))
     said += [
         "",
         "## Who sees it, and how",
         "",
-        *_bullets(updated(packet)),
+        *bullets(updated(packet)),
         "",
         "## What to do",
         "",
-        *_bullets(to_do(packet)),
+        *bullets(to_do(packet)),
     ]
     said += ["", "## How to check", "", "Look at the rows, and at old beside new:", ""]
     said += shell(
         [*(one_line(c) for m in packet.models for c in _look(m, known)), f"backfill evidence {packet.plan.id}"]
     )
-    said += ["", "## Whom to ask", "", *_bullets(_owners(packet.models, packet.plan.by))]
+    said += ["", "## Whom to ask", "", *bullets(_owners(packet.models, packet.plan.by))]
     said += ["", "## How to go back", "", markdown(packet.rollback.text), "", *shell(_back(known)), ""]
     return "\n".join(said)
 
@@ -161,7 +161,3 @@ def _look(m: ModelPart, known: PlanEvidence) -> list[str]:
 def _owners(models: Sequence[ModelPart], by: str) -> list[str]:
     said = [f"{m.model}: {m.owner}" for m in models if m.owner]
     return [*said, f"the plan: {by}"]
-
-
-def _bullets(lines: Iterable[str]) -> list[str]:
-    return [f"- {markdown(line)}" for line in lines]

@@ -209,6 +209,13 @@ def column_names(value: object) -> tuple[str, ...]:
     return _once([column_name(item) for item in _list(value, "column")], "a column is listed twice")
 
 
+def columns_once(value: object) -> object:
+    """A mapping by column, each once; anything else as it is."""
+    if isinstance(value, Mapping):
+        _once([column_name(str(name)) for name in value], "a column is listed twice: Spark does not tell case apart")
+    return value
+
+
 def _once(items: list[str], otherwise: str) -> tuple[str, ...]:
     if len({item.lower() for item in items}) != len(items):
         raise ValueError(otherwise)

@@ -24,14 +24,13 @@ from backfill_assets.importing.relations import (
     connected,
     day_column,
     first_line,
-    given,
     has_bounds,
     link_of,
     looker,
     part_of,
     refuse,
 )
-from backfill_assets.importing.values import BOOLEAN, Reader, Value
+from backfill_assets.importing.values import BOOLEAN, Reader, Value, filled
 
 Lookup = Callable[[exp.Table], Relation]
 """What a table is that is no CTE. Raises Untranslatable when its columns are unknown."""
@@ -51,7 +50,7 @@ class _Query:
     lookup: Lookup
 
     def read(self, tree: exp.Expr, known: Mapping[str, Relation]) -> Relation:
-        if isinstance(tree, exp.Subquery) and set(given(tree)) <= {"this"}:
+        if isinstance(tree, exp.Subquery) and set(filled(tree)) <= {"this"}:
             return self.read(tree.this, known)
         known = {**known, **self._ctes(tree, known)}
         if isinstance(tree, exp.Union):
@@ -65,10 +64,10 @@ class _Query:
         clause = tree.args.get("with_")
         if clause is None:
             return found
-        if set(given(clause)) - {"expressions"}:
+        if set(filled(clause)) - {"expressions"}:
             raise refuse(clause, self.dialect, why="a recursive WITH")
         for cte in clause.expressions:
-            if set(given(cte)) - {"this", "alias"} or cte.args["alias"].args.get("columns"):
+            if set(filled(cte)) - {"this", "alias"} or cte.args["alias"].args.get("columns"):
                 raise refuse(cte, self.dialect)
             name = cte.alias.lower()
             if name in found or name in known:
@@ -77,7 +76,7 @@ class _Query:
         return found
 
     def _union(self, tree: exp.Union, known: Mapping[str, Relation]) -> Relation:
-        if set(given(tree)) - {"this", "expression", "distinct", "with_"}:
+        if set(filled(tree)) - {"this", "expression", "distinct", "with_"}:
             raise refuse(tree, self.dialect)
         left, right = self.read(tree.this, known), self.read(tree.expression, known)
         if len(left.columns) != len(right.columns):
@@ -95,7 +94,7 @@ class _Query:
 
     def _select(self, tree: exp.Select, known: Mapping[str, Relation]) -> Relation:
         allowed = {"expressions", "from_", "joins", "where", "group", "having", "with_", "distinct", "order"}
-        if odd := [key for key in given(tree) if key not in allowed]:
+        if odd := [key for key in filled(tree) if key not in allowed]:
             raise refuse(tree, self.dialect, what=f"`{odd[0].rstrip('_').upper()}` in a SELECT")
         parts, conditions = self._parts(tree, known)
         look = looker(parts, self.dialect)
@@ -131,7 +130,7 @@ class _Query:
         if clause is not None:
             parts.append(self._part(clause.this, known, optional=False))
         for join in tree.args.get("joins") or []:
-            if set(given(join)) - {"this", "on", "side", "kind"}:
+            if set(filled(join)) - {"this", "on", "side", "kind"}:
                 raise refuse(join, self.dialect)
             side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
             if side not in ("", "LEFT") or kind not in ("", "INNER", "CROSS", "OUTER"):
@@ -147,7 +146,7 @@ class _Query:
         return parts, conditions
 
     def _part(self, node: exp.Expr, known: Mapping[str, Relation], *, optional: bool) -> Part:
-        if set(given(node)) - {"this", "db", "catalog", "alias"} or not isinstance(node, exp.Table | exp.Subquery):
+        if set(filled(node)) - {"this", "db", "catalog", "alias"} or not isinstance(node, exp.Table | exp.Subquery):
             raise refuse(node, self.dialect)
         alias = node.args.get("alias")
         if alias is not None and alias.args.get("columns"):
@@ -163,7 +162,7 @@ class _Query:
     def _bound(self, node: exp.Expr, parts: Sequence[Part], reader: Reader) -> None:
         """Note what a condition with the tool's bounds says of a column, and write it as it is said here."""
         match node:
-            case exp.Between() if set(given(node)) <= {"this", "low", "high"}:
+            case exp.Between() if set(filled(node)) <= {"this", "low", "high"}:
                 said = [(exp.GTE, node.this, node.args["low"]), (exp.LTE, node.this, node.args["high"])]
             case exp.GTE() | exp.LTE():
                 said = [(type(node), node.this, node.expression)]
@@ -296,7 +295,7 @@ class _Query:
     def _output(self, node: exp.Expr, parts: Sequence[Part], reader: Reader) -> Iterator[tuple[str, Value, exp.Expr]]:
         star = node if isinstance(node, exp.Star) else node.this if isinstance(node, exp.Column) else None
         if isinstance(star, exp.Star):
-            if given(star):
+            if filled(star):
                 raise refuse(node, self.dialect, why="a star that leaves out or replaces columns")
             whose = node.args["table"].name.lower() if isinstance(node, exp.Column) else ""
             for part in parts:
@@ -313,9 +312,9 @@ class _Query:
         """The expressions that rows are grouped by."""
         if group is None:
             return []
-        if group.args.get("all") is True and set(given(group)) <= {"all"}:
+        if group.args.get("all") is True and set(filled(group)) <= {"all"}:
             return [e for e in expressions.values() if not e.find(exp.AggFunc)]
-        if set(given(group)) - {"expressions"}:
+        if set(filled(group)) - {"expressions"}:
             raise refuse(group, self.dialect, what="the GROUP BY", why="only columns and expressions are known")
         keys: list[exp.Expr] = []
         if any(isinstance(e, exp.Star) or isinstance(e.this, exp.Star) for e in tree.expressions):

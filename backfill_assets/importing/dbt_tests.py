@@ -9,6 +9,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from backfill_assets.importing.dbt_manifest import mapping
 from backfill_assets.importing.found import Untranslatable
 from backfill_assets.sql.text import quoted
 
@@ -30,10 +31,10 @@ def audit(node: Mapping[str, object], relation: str, dialect: str) -> Entry:
 
     dbt looks at the whole table: so does `unique` here. Raises Untranslatable.
     """
-    said = _mapping(node.get("test_metadata"))
-    config = _mapping(node.get("config"))
-    name, arguments = str(said.get("name")), dict(_mapping(said.get("kwargs")))
-    arguments = {**arguments, **_mapping(arguments.pop("arguments", None))}
+    said = mapping(node.get("test_metadata"))
+    config = mapping(node.get("config"))
+    name, arguments = str(said.get("name")), dict(mapping(said.get("kwargs")))
+    arguments = {**arguments, **mapping(arguments.pop("arguments", None))}
     what = f"the test {node.get('name')}"
     if said.get("namespace") not in (None, "", "dbt", "dbt_utils"):
         raise Untranslatable(what, why=f"tests of {said['namespace']} are not known", fix="write it as an audit")
@@ -138,7 +139,3 @@ def condition(text: str, dialect: str, what: str) -> str:
         return sqlglot.transpile(text, read=dialect or None, write="spark")[0]
     except (SqlglotError, ValueError, RecursionError, IndexError):
         raise Untranslatable(what, why="its condition is not read") from None
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return {str(k): v for k, v in value.items()} if isinstance(value, Mapping) else {}

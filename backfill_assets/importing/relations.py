@@ -135,11 +135,6 @@ def has_bounds(node: exp.Expr) -> bool:
     return any(c.name.lower().startswith(MACRO) for c in node.find_all(exp.Column))
 
 
-def given(node: exp.Expr) -> list[str]:
-    """The arguments that a node has, but for those that mean nothing."""
-    return [key for key, value in node.args.items() if value not in (None, False, []) and not key.startswith("_")]
-
-
 def first_line(node: exp.Expr) -> int:
     """The first line that a name in an expression is at."""
     return min((i.meta_get("line") for i in node.find_all(exp.Identifier) if i.meta_get("line")), default=1)

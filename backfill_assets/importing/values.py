@@ -82,9 +82,9 @@ class Reader:
                 return BOOLEAN
             case exp.Null():
                 return NULL
-            case exp.Cast() if type(node) is exp.Cast and set(_given(node)) <= {"this", "to"}:
+            case exp.Cast() if type(node) is exp.Cast and set(filled(node)) <= {"this", "to"}:
                 return self._cast(node, self.read(node.this, aggregates=aggregates))
-            case exp.Date() | exp.TsOrDsToDate() if set(_given(node)) <= {"this", "safe"}:
+            case exp.Date() | exp.TsOrDsToDate() if set(filled(node)) <= {"this", "safe"}:
                 return self._to_date(node, self.read(node.this, aggregates=aggregates))
             case exp.And() | exp.Or():
                 for side in (node.this, node.expression):
@@ -97,12 +97,12 @@ class Reader:
                 sides = (self.read(node.this, aggregates=aggregates), self.read(node.expression, aggregates=aggregates))
                 self._compared(node, *sides)
                 return BOOLEAN
-            case exp.Between() if set(_given(node)) <= {"this", "low", "high"}:
+            case exp.Between() if set(filled(node)) <= {"this", "low", "high"}:
                 value = self.read(node.this, aggregates=aggregates)
                 for key in ("low", "high"):
                     self._compared(node, value, self.read(node.args[key], aggregates=aggregates))
                 return BOOLEAN
-            case exp.In() if set(_given(node)) <= {"this", "expressions"}:
+            case exp.In() if set(filled(node)) <= {"this", "expressions"}:
                 value = self.read(node.this, aggregates=aggregates)
                 for item in node.expressions:
                     if not isinstance(item, exp.Literal):
@@ -112,7 +112,7 @@ class Reader:
             case exp.Is() if isinstance(node.expression, exp.Null):
                 self.read(node.this, aggregates=aggregates)
                 return BOOLEAN
-            case exp.Like() if isinstance(node.expression, exp.Literal) and set(_given(node)) <= {"this", "expression"}:
+            case exp.Like() if isinstance(node.expression, exp.Literal) and set(filled(node)) <= {"this", "expression"}:
                 value = self.read(node.this, aggregates=aggregates)
                 self._literal(node.expression)
                 if value.kind != "text":
@@ -126,7 +126,7 @@ class Reader:
                 default = node.args.get("default")
                 branches.append(self.read(default, aggregates=aggregates) if default is not None else NULL)
                 return self._one_type(node, branches)
-            case exp.Coalesce() if set(_given(node)) <= {"this", "expressions"}:
+            case exp.Coalesce() if set(filled(node)) <= {"this", "expressions"}:
                 parts = [node.this, *node.expressions]
                 return self._one_type(node, [self.read(p, aggregates=aggregates) for p in parts])
             case exp.Nullif():
@@ -143,7 +143,7 @@ class Reader:
                 if not value.numeric:
                     raise self.refuse(node, why=f"a minus before {value.kind}")
                 return replace(value, text=None)
-            case exp.Lower() | exp.Upper() | exp.Trim() if self.dialect in _SPARK and set(_given(node)) <= {"this"}:
+            case exp.Lower() | exp.Upper() | exp.Trim() if self.dialect in _SPARK and set(filled(node)) <= {"this"}:
                 if self.read(node.this, aggregates=aggregates).kind != "text":
                     raise self.refuse(node, why="its argument is no text")
                 return Value(kind="text")
@@ -247,7 +247,7 @@ class Reader:
         return self._fits(node, kind, max(left.digits - left.scale, right.digits - right.scale) + scale + 1, scale)
 
     def _aggregate(self, node: exp.AggFunc) -> Value:
-        given = set(_given(node)) - {"big_int"}
+        given = set(filled(node)) - {"big_int"}
         if type(node) is exp.Count and given <= {"this"}:
             inner = node.this
             if isinstance(inner, exp.Distinct):
@@ -276,6 +276,6 @@ def _widest(values: list[Value]) -> str:
     return "decimal" if any(v.kind == "decimal" for v in values) else "integer"
 
 
-def _given(node: exp.Expr) -> list[str]:
+def filled(node: exp.Expr) -> list[str]:
     """The arguments that a node has, but for those that mean nothing."""
     return [key for key, value in node.args.items() if value not in (None, False, []) and not key.startswith("_")]

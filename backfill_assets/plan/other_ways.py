@@ -28,15 +28,6 @@ class OtherWay:
         """A sentence, without the command."""
         return f"Another way for {self.model} is {self.strategy}: {self.proof}."
 
-    def to_json(self) -> dict[str, str]:
-        """As plain values."""
-        return {
-            "model": self.model,
-            "strategy": self.strategy.value,
-            "proof": self.proof,
-            "command": self.command,
-        }
-
 
 def other_ways(plan: Plan, models: Mapping[str, Model]) -> list[OtherWay]:
     """What may be asked for instead, of the models with a history that this plan changes; not of those that follow one

@@ -25,6 +25,7 @@ from backfill_assets.files.validation import (
     Text,
     VersionId,
     column_name,
+    columns_once,
     setting,
     shown,
     text,
@@ -117,14 +118,6 @@ def _described(value: object) -> object:
     return {"description": value} if isinstance(value, str) else {} if value is None else value
 
 
-def _columns(value: object) -> object:
-    if isinstance(value, Mapping):
-        names = [column_name(str(name)) for name in value]
-        if len({name.lower() for name in names}) < len(names):
-            raise ValueError("a column is listed twice: Spark does not tell case apart")
-    return value
-
-
 def _cadence(value: object) -> Cadence:
     try:
         return Cadence(str(value).lower())
@@ -213,7 +206,7 @@ class Header(Strict):
     tags: Annotated[dict[str, str], BeforeValidator(_tags)] = Field(default_factory=dict[str, str])
     """for people and for Dagster, as in `{team: growth}`"""
     columns: Annotated[
-        dict[ColumnName, Annotated[DeclaredColumn, BeforeValidator(_described)]], BeforeValidator(_columns)
+        dict[ColumnName, Annotated[DeclaredColumn, BeforeValidator(_described)]], BeforeValidator(columns_once)
     ] = Field(default_factory=dict[str, DeclaredColumn])
     """what a column is, for people: `name: text` or `name: {description, type}`"""
     audits: list[Any] = Field(default_factory=list[Any])

@@ -21,7 +21,7 @@ from backfill_assets.files.validation import (
     Duration,
     Strict,
     Text,
-    column_name,
+    columns_once,
     identifier,
     setting,
     shown,
@@ -63,14 +63,6 @@ def _options(value: object) -> object:
     return {text(k): setting(v) for k, v in value.items()}
 
 
-def _columns(value: object) -> object:
-    if isinstance(value, Mapping):
-        names = [column_name(str(name)) for name in value]
-        if len({name.lower() for name in names}) < len(names):
-            raise ValueError("a column is listed twice: Spark does not tell case apart")
-    return value
-
-
 def _table(value: object) -> str:
     """`table`, `schema.table` or `catalog.schema.table`; nothing that could be more SQL than a name."""
     found = text(value)
@@ -109,7 +101,7 @@ class _Entry(Strict):
     settle: Duration | None = None
     cut_off: bool = True
     options: Annotated[dict[str, str], BeforeValidator(_options)] = Field(default_factory=dict[str, str])
-    columns: Annotated[dict[ColumnName, Annotated[_Column, BeforeValidator(_typed)]], BeforeValidator(_columns)] = (
+    columns: Annotated[dict[ColumnName, Annotated[_Column, BeforeValidator(_typed)]], BeforeValidator(columns_once)] = (
         Field(default_factory=dict[str, _Column])
     )
     key: ColumnNames = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from backfill_assets.build.apply import apply
+from backfill_assets.core.codec import to_plain
 from backfill_assets.plan.other_ways import other_ways
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.plan.strategy import PROOF, Strategy
@@ -33,7 +34,7 @@ def test_a_changed_model_may_be_dual_run() -> None:
     command = "backfill apply --strategy a=dual-run --why 'clicks count once'"
     assert offered(world, plan) == [("a", Strategy.DUAL_RUN, command)]
     (other,) = other_ways(plan, world.project.models)
-    assert other.proof == PROOF[Strategy.DUAL_RUN] and other.to_json()["strategy"] == "dual-run"
+    assert other.proof == PROOF[Strategy.DUAL_RUN] and to_plain(other)["strategy"] == "dual-run"
     chosen = world.plan(Request(strategies=(("a", "dual-run"),)))
     assert offered(world, chosen) == []
     assert chosen.held == ("a", "b"), "as the command says"
