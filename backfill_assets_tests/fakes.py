@@ -31,8 +31,9 @@ from backfill_assets.plan.source_history import SourceChange, SourceHistory
 from backfill_assets.plan.stages import Plan, Request, plan_from_json
 from backfill_assets.promote.approval import EVERY_PROOF, not_counted, subject
 from backfill_assets.promote.approve import Approver, statements
+from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.cases import Cases
-from backfill_assets.promote.gate import ROWS, Case, Purpose, Verdict, gate
+from backfill_assets.promote.gate import ROWS, Verdict, gate
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.promote import ViewCatalog
 from backfill_assets.promote.proposal import propose

@@ -53,8 +53,9 @@ from backfill_assets.plan.adoption import END_OF_TIME, Contained, casts, contain
 from backfill_assets.plan.dropped_columns import view_columns
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.select import one_of
+from backfill_assets.promote.case import Case
 from backfill_assets.promote.changed_rows import find_changed_rows
-from backfill_assets.promote.gate import Case, Verdict
+from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.proposal import Proposal, Wanted
 from backfill_assets.promote.release import Attempt
 from backfill_assets.state.environment import refuse_other_letters

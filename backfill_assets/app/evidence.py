@@ -23,7 +23,7 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Owned
 from backfill_assets.promote.approval import PlanReview, subject
 from backfill_assets.promote.changed_rows import cadence_of
-from backfill_assets.promote.grounds import release_approvals
+from backfill_assets.promote.consent import release_approvals
 from backfill_assets.promote.lifecycle import fulfilled, named_or_newest_plan
 from backfill_assets.promote.release import Sealing
 from backfill_assets.state.environment import Environment

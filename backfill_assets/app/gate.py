@@ -15,8 +15,9 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.older_sources import told_once
 from backfill_assets.plan.stages import Plan, Promote, Request
 from backfill_assets.promote.approval import PlanReview, not_counted, why_not
+from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.cases import Cases
-from backfill_assets.promote.gate import Case, Purpose, Verdict, gate
+from backfill_assets.promote.gate import Verdict, gate
 from backfill_assets.promote.gate_forecast import forecast_obstacles
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.approvals import Approval

@@ -25,7 +25,9 @@ from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.plan.stored import stored_request
-from backfill_assets.promote.gate import ROWS, Case, Verdict, compared, gate, vouching
+from backfill_assets.promote.case import Case
+from backfill_assets.promote.consent import vouching
+from backfill_assets.promote.gate import ROWS, Verdict, compared, gate
 from backfill_assets.promote.lifecycle import end_promoted, end_sealed, find_plan, record_move
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.release import Attempt, Sealing

@@ -9,7 +9,7 @@ from functools import partial
 from backfill_assets.app.approver import acting_approver
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import seal_release
-from backfill_assets.promote.gate import Case, Purpose
+from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.release import A, Released, Sealing, release_case
 from backfill_assets.promote.rules_change import record_rules, rules_to_record
 

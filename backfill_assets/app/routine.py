@@ -19,8 +19,8 @@ from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.extend import as_published, routine_case, settling_case
-from backfill_assets.promote.gate import Case, Purpose
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.release import Attempt
 from backfill_assets.promote.settled import redeclared, settling_request

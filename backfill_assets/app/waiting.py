@@ -19,7 +19,7 @@ from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.cases import Cases
-from backfill_assets.promote.gate import unaccepted, unapproved
+from backfill_assets.promote.consent import unaccepted, unapproved
 from backfill_assets.promote.rules_change import RulesChange
 from backfill_assets.state.approval_validity import speaks_for
 from backfill_assets.state.people import perhaps_same, same_person

@@ -16,8 +16,9 @@ from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.plan.stored import stored_plan, stored_request
 from backfill_assets.promote.approval import PlanReview
 from backfill_assets.promote.candidate import known_target
+from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.changed_rows import find_changed_rows
-from backfill_assets.promote.gate import ROWS, Case, Purpose, Verdict, gate
+from backfill_assets.promote.gate import ROWS, Verdict, gate
 from backfill_assets.promote.older_reads import OlderReads, older_reads
 from backfill_assets.promote.planned import propose_plan
 from backfill_assets.promote.proposal import Proposal, propose

@@ -18,8 +18,8 @@ from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments, is_adopted, revision_of
 from backfill_assets.plan.facts import Facts
+from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.changed_rows import find_changed_rows
-from backfill_assets.promote.gate import Case, Purpose
 from backfill_assets.promote.proposal import Proposal
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment

@@ -15,7 +15,8 @@ from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Build, Plan, Request, Stage
 from backfill_assets.project.stored import UNSAID
-from backfill_assets.promote.gate import Case, Purpose, gate
+from backfill_assets.promote.case import Case, Purpose
+from backfill_assets.promote.gate import gate
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import moved_meanwhile
 from backfill_assets.promote.settled import green_part

@@ -9,110 +9,35 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
-from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.intervals import NOTHING, Ranges
-from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.changed_texts import REMEDY, refuted, unchecked
 from backfill_assets.plan.changes import asked_about
 from backfill_assets.plan.commands import apply_command, restate_argument, restate_command, withdraw_command
-from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.plan.renamed_columns import outdated
 from backfill_assets.plan.scope import changed_beside
-from backfill_assets.plan.stages import Request
-from backfill_assets.promote.approval import EVERY_PROOF, STALE, ApprovalSubject, PlanReview, covered, subjects
+from backfill_assets.promote.approval import EVERY_PROOF, ApprovalSubject, PlanReview
+from backfill_assets.promote.case import Case, Purpose
+from backfill_assets.promote.consent import (
+    covered_by,
+    settled_beforehand,
+    subjects_of,
+    unaccepted,
+    unapproved,
+    unreleased,
+    valid_approvals,
+    why_not_enough,
+)
 from backfill_assets.promote.mismatches import mismatches
 from backfill_assets.promote.obstacle import Obstacle
-from backfill_assets.promote.older_reads import OlderReads
-from backfill_assets.promote.proposal import Proposal
-from backfill_assets.promote.settled import consented
-from backfill_assets.state.approvals import Approval
-from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage, read_version
-from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.proofs import Finding
-from backfill_assets.state.required_approvals import OWNER, Roles, merged_roles, titled
+from backfill_assets.state.required_approvals import merged_roles, titled
 from backfill_assets.state.shown_state import ShownState
-from backfill_assets.state.versions import Version
-
-
-class Purpose(StrEnum):
-    """Why an environment would move."""
-
-    PROMOTION = "promotion"
-    ROUTINE = "routine"
-    """It extends what is shown: no published row may be another one."""
-    ROLLBACK = "rollback"
-    """It goes back to a release: the rows that this showed were let through when it was made."""
-    JOIN = "join"
-    """It points at copies: no row is another one."""
-
-
-def _everything_counts(_: PlanRecord, __: Approval) -> str:
-    return ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """What would move, and all that is known about it. Everything in it was read at one moment."""
-
-    purpose: Purpose = Purpose.PROMOTION
-    project: Project
-    facts: Facts
-    versions: Mapping[tuple[str, str], Version]
-    request: Request = field(default_factory=Request)
-    wanted: Proposal
-    """What somebody wants to be shown, and the pointers that would move."""
-    removed: tuple[str, ...] = ()
-    """Models that would not be shown any more."""
-    changed: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
-    """Model → the published intervals whose rows would be others."""
-    rewritten: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
-    """The same as far as they would be others in the same table: written over what was published."""
-    released: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
-    """What of `changed` the release that is gone back to has shown, or would show by now."""
-    late: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
-    """Of a routine run: the provisional intervals that their sources changed since they were built."""
-    older: OlderReads = field(default_factory=OlderReads)
-    """What of it was computed from older rows than are shown. Of routine runs nobody looks."""
-    way_back: tuple[Obstacle, ...] = ()
-    """What a rollback finds in its way."""
-    surprises: tuple[Obstacle, ...] = ()
-    """What whoever promotes expects otherwise than it was compared."""
-    gaps: tuple[Gap, ...] = ()
-    """What is not known and has to be, before history is rewritten."""
-    reviews: tuple[PlanReview, ...] = ()
-    """The open plans, with what was found out and said about them."""
-    required: bool = True
-    """Whether published rows change with their owners' approval only."""
-    owners: Callable[[str], Roles] = lambda _: {"": (OWNER,)}
-    """Whose approval a change of a model's rows needs, and as what."""
-    counts: Callable[[PlanRecord, Approval], str] = _everything_counts
-    """Why an approval of a plan does not count; "" when it does."""
-
-    @property
-    def pointers(self) -> tuple[Pointer, ...]:
-        return self.wanted.pointers
-
-    @property
-    def agreed(self) -> Mapping[str, Ranges]:
-        """What of `changed` the owners of today have approved: a routine run asks nobody, so it brings no new owner."""
-        return {} if self.purpose is Purpose.ROUTINE else self.changed
-
-    @property
-    def environment(self) -> Environment:
-        return self.facts.environment
-
-    @property
-    def after(self) -> dict[str, Pointer]:
-        """All that the environment would show."""
-        shown = {**self.environment.pointers, **{p.model: p for p in self.pointers}}
-        return {name: pointer for name, pointer in shown.items() if name not in self.removed}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,7 +185,7 @@ def only_more(case: Case) -> Iterator[Obstacle]:
     """A routine run adds intervals, and replaces those that a settling window covers; joined corrections are copies."""
     if case.purpose not in (Purpose.ROUTINE, Purpose.JOIN):
         return
-    settles = _settles(case)
+    settles = settled_beforehand(case)
     left = {name: part - settles.get(name, NOTHING) for name, part in case.changed.items()}
     for name, part in ((name, part) for name, part in left.items() if part):
         yield Obstacle(
@@ -315,10 +240,10 @@ def known(case: Case) -> Iterator[Obstacle]:
 
 def compared(case: Case) -> Iterator[Obstacle]:
     """New rows were compared with what is shown, consumers' queries asked, and kept tables checked."""
-    proved = [(h, s) for h, s in _about(case) if s.proved >= EVERY_PROOF]
+    proved = [(h, s) for h, s in subjects_of(case) if s.proved >= EVERY_PROOF]
     # Of what the environment gained since an approval nobody compares the rows again: it was approved without that.
-    later = [covered_by(case, h, a) for h, a in _approvals(case) if any(s.scope == a.scope for _, s in proved)]
-    for name, part in _unreleased(case).items():
+    later = [covered_by(case, h, a) for h, a in valid_approvals(case) if any(s.scope == a.scope for _, s in proved)]
+    for name, part in unreleased(case).items():
         seen = [*(s.scope for _, s in proved), *later]
         if left := part - Ranges.of(i for ranges in seen for i in ranges.get(name, NOTHING)):
             yield Obstacle(
@@ -337,7 +262,7 @@ def approved(case: Case) -> Iterator[Obstacle]:
         yield Obstacle(
             model=", ".join(parts),
             what=f"needs approval by {titled(owner, roles, 'somebody (it has no owner)')} of "
-            f"{asked_about(case.project, case.facts, parts)} of published history{_why_none(case, owner, parts)}:",
+            f"{asked_about(case.project, case.facts, parts)} of published history{why_not_enough(case, owner, parts)}:",
             intervals=Ranges.of(i for part in parts.values() for i in part),
             remedy=_approve(case, owner, parts),
         )
@@ -358,7 +283,7 @@ def legible(case: Case) -> Iterator[Obstacle]:
     """Where somebody's yes is missing, no record of one is damaged. Given again, it opens the gate all the same."""
     if not unapproved(case) and not any(unaccepted(case)):
         return
-    for review, about in {h.record.id: (h, s) for h, s in _about(case)}.values():
+    for review, about in {h.record.id: (h, s) for h, s in subjects_of(case)}.values():
         for record in review.damaged:
             remedy = f"approve it again: backfill approve {review.record.id}"
             yield Obstacle(model=", ".join(about.scope), what=str(record), remedy=remedy)
@@ -404,100 +329,6 @@ def gate(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
     order = {w.model: number for number, w in enumerate(case.wanted.wanted)}
     obstacles = tuple(sorted(found, key=lambda o: order.get(o.model, len(order))))  # of a model together, as of rules
     return Verdict(pointers=case.pointers, obstacles=obstacles, changed=case.changed, removed=case.removed)
-
-
-def unapproved(case: Case) -> dict[str, dict[str, Ranges]]:
-    """Whose approval is missing → model → of which published intervals."""
-    left: dict[str, dict[str, Ranges]] = {}
-    for name, part in _unreleased(case).items() if case.required else ():
-        for owner in case.owners(name):
-            valid = [covered_by(case, h, a) for h, a in _approvals(case) if a.owner == owner]
-            if open_ := part - Ranges.of(i for c in valid for i in c.get(name, NOTHING)):
-                left.setdefault(owner, {})[name] = open_
-    return left
-
-
-def unaccepted(case: Case) -> Iterator[tuple[PlanReview, ApprovalSubject, Finding, Sequence[str]]]:
-    """The findings that close the gate, and who has not accepted them yet."""
-    moving = _unreleased(case)
-    told: set[tuple[str, str]] = set()
-    for review, about in _about(case):
-        for finding in about.findings:
-            if finding.model not in moving or (review.record.id, finding.name) in told:
-                continue
-            told.add((review.record.id, finding.name))
-            lacking = [o for o in case.owners(finding.model) if not _is_accepted(case, finding, o)]
-            if lacking:
-                yield review, about, finding, lacking
-
-
-def covered_by(case: Case, review: PlanReview, approval: Approval) -> Mapping[str, Ranges]:
-    """What of the moving models an approval is about; nothing where it does not count."""
-    return covered(case.project, case.facts, review, approval, case.pointers)
-
-
-def vouching(case: Case) -> tuple[PlanReview, ...]:
-    """The open plans whose comparisons, and approvals of the same rows, a move rests on."""
-    moving = _unreleased(case)
-    found = {h.record.id: h for h, s in _about(case) if s.proved >= EVERY_PROOF and moving.keys() & s.scope.keys()}
-    return tuple(found.values())
-
-
-def _unreleased(case: Case) -> dict[str, Ranges]:
-    """The published intervals whose rows change to others than those of the release that is gone back to, and that no
-    settling window covers."""
-    settles = _settles(case)
-    left = {
-        name: part - case.released.get(name, NOTHING) - settles.get(name, NOTHING)
-        for name, part in case.changed.items()
-    }
-    return {name: part for name, part in left.items() if part}
-
-
-def _settles(case: Case) -> Mapping[str, Ranges]:
-    """What of it the owners have consented to beforehand, for routine runs only."""
-    if case.purpose is not Purpose.ROUTINE:
-        return {}
-    moving = {p.model: p for p in case.pointers}
-    return consented(case.project, case.facts, case.changed, moving, case.late)
-
-
-def _about(case: Case) -> list[tuple[PlanReview, ApprovalSubject]]:
-    """What the proofs are about, of the rows that would be shown."""
-    moving = {p.model for p in case.pointers}
-    shown = [h.showing(case.pointers) for h in case.reviews]
-    found = [(h, s) for h in shown for s in subjects(case.project, case.facts, h)]
-    return [(h, s) for h, s in found if moving & set(s.scope)]
-
-
-def _approvals(case: Case) -> list[tuple[PlanReview, Approval]]:
-    """The approvals that count, newest first."""
-    found = [(h, a) for h in case.reviews for a in h.approvals if not case.counts(h.record, a)]
-    return sorted(found, key=lambda each: each[1].at, reverse=True)
-
-
-def _is_accepted(case: Case, finding: Finding, owner: str) -> bool:
-    """Whether an approval that counts, and is about these rows, names the finding. Where none is required,
-    anybody's."""
-    return any(
-        finding.name in approval.accepted and covered_by(case, review, approval).get(finding.model, NOTHING)
-        for review, approval in _approvals(case)
-        if not case.required or approval.owner == owner
-    )
-
-
-def _why_none(case: Case, owner: str, parts: Mapping[str, Ranges]) -> str:
-    """Why the newest approval of an owner is not enough."""
-    said = [(h, a) for h in case.reviews for a in h.approvals if a.owner == owner]
-    if not said:
-        return ""
-    review, approval = max(said, key=lambda each: each[1].at)
-    problem = case.counts(review.record, approval)
-    if not problem:
-        there = covered_by(case, review, approval)
-        beyond = [f"{name} {left}" for name, part in parts.items() if (left := part - there.get(name, NOTHING))]
-        problem = f"not of {', '.join(beyond)}" if there else STALE
-    return f" ({approval.by} approved at {approval.at:%Y-%m-%d %H:%M} UTC, but {problem})"
 
 
 def _approve(case: Case, owner: str, parts: Mapping[str, Ranges]) -> str:

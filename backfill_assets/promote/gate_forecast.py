@@ -18,8 +18,8 @@ from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.plan.stages import Plan
+from backfill_assets.promote.case import Case
 from backfill_assets.promote.gate import (
-    Case,
     Rule,
     accepted,
     approved,

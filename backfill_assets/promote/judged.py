@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from backfill_assets.core.errors import LostRaceError
-from backfill_assets.promote.gate import Case
+from backfill_assets.promote.case import Case
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import DECIDING
 from backfill_assets.state.rules import Rules

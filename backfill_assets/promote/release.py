@@ -13,7 +13,8 @@ from typing import Generic, TypeVar
 
 from backfill_assets.core.errors import LostRaceError, PromotionError
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.promote.gate import Case, Purpose, Verdict, gate
+from backfill_assets.promote.case import Case, Purpose
+from backfill_assets.promote.gate import Verdict, gate
 from backfill_assets.promote.judged import records_read, refuse_moved
 from backfill_assets.promote.promote import ViewCatalog, new_release, promote, recover
 from backfill_assets.state.control import Control

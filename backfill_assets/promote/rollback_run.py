@@ -10,8 +10,9 @@ from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.facts import Facts
+from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.changed_rows import cadence_of, find_changed_rows
-from backfill_assets.promote.gate import Case, Purpose, Verdict
+from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import Proposal
 from backfill_assets.promote.rehearsal import Readability, doubtful, unreadable

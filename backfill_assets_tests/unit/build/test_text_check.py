@@ -15,7 +15,8 @@ from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Interval
 from backfill_assets.plan.changed_texts import SAMPLED, refuted, sample_intervals, unchecked
 from backfill_assets.plan.facts import Facts
-from backfill_assets.promote.gate import Case, texts_hold
+from backfill_assets.promote.case import Case
+from backfill_assets.promote.gate import texts_hold
 from backfill_assets.promote.proposal import Proposal
 from backfill_assets_tests.fakes import Cell, World, a_model, a_pointer, days, ranges
 

@@ -41,7 +41,8 @@ from backfill_assets.evidence.make import Evidence, make
 from backfill_assets.evidence.verify import Verification
 from backfill_assets.plan.estimate import estimate
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.promote.gate import Obstacle, Verdict
+from backfill_assets.promote.gate import Verdict
+from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.rules_change import RulesChange
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, PlanStatus, PlanTarget

@@ -9,7 +9,8 @@ from backfill_assets.build.apply import apply
 from backfill_assets.core.model import Model
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Request
-from backfill_assets.promote.gate import Case, Verdict
+from backfill_assets.promote.case import Case
+from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.promote import promote
 from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.release import release_case

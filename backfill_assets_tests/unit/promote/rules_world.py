@@ -22,9 +22,10 @@ from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approval import not_counted
 from backfill_assets.promote.approve import Approver
+from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.extend import settling_case
-from backfill_assets.promote.gate import Case, Purpose, gate
+from backfill_assets.promote.gate import gate
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.promote import ViewCatalog
 from backfill_assets.promote.proposal import moved_meanwhile

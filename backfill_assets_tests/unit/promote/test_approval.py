@@ -15,7 +15,9 @@ from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Approve, Owned, Request
 from backfill_assets.promote.approval import PlanReview, not_counted, subject
 from backfill_assets.promote.approve import Approver, statements
-from backfill_assets.promote.gate import Case, gate, vouching
+from backfill_assets.promote.case import Case
+from backfill_assets.promote.consent import vouching
+from backfill_assets.promote.gate import gate
 from backfill_assets.promote.lifecycle import abandon, find_plan, open_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.promote import promote

@@ -12,7 +12,8 @@ from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import utc
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approve import complete
-from backfill_assets.promote.gate import Case, Purpose, gate
+from backfill_assets.promote.case import Case, Purpose
+from backfill_assets.promote.gate import gate
 from backfill_assets.promote.gate_forecast import forecast_obstacles
 from backfill_assets.promote.lifecycle import find_plan, open_plan
 from backfill_assets_tests.fakes import NOW, World, a_model, a_project, days

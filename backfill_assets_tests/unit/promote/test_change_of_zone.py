@@ -13,7 +13,8 @@ from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.core.readiness import with_readiness
 from backfill_assets.plan.facts import bounded_now
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.promote.gate import Case, gate
+from backfill_assets.promote.case import Case
+from backfill_assets.promote.gate import gate
 from backfill_assets.promote.lifecycle import open_plan
 from backfill_assets.promote.rollback import propose_rollback
 from backfill_assets.state.settling import Settling

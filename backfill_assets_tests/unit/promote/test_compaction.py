@@ -12,8 +12,8 @@ from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment, Segments
 from backfill_assets.plan.stages import Request
+from backfill_assets.promote.case import Case
 from backfill_assets.promote.compaction import Corrections, compact, compaction_case, find_many_corrections
-from backfill_assets.promote.gate import Case
 from backfill_assets.promote.janitor import find_unreachable
 from backfill_assets.promote.lifecycle import open_plan
 from backfill_assets.promote.release import release_case

@@ -24,8 +24,9 @@ from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approval import PlanReview, covered, not_counted, subject
 from backfill_assets.promote.approve import Approver, onward
+from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.changed_rows import find_changed_rows
-from backfill_assets.promote.gate import Case, Purpose, gate
+from backfill_assets.promote.gate import gate
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import moved_meanwhile

@@ -19,8 +19,9 @@ from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.plan.stale_inputs import stale_inputs
+from backfill_assets.promote.case import Case
 from backfill_assets.promote.compaction import Corrections, compact, compaction_case, find_many_corrections
-from backfill_assets.promote.gate import Case, Verdict
+from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.janitor import sweep
 from backfill_assets.promote.lifecycle import end_promoted, open_plan
 from backfill_assets.promote.obstacle import Obstacle

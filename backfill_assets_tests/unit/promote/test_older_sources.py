@@ -22,7 +22,8 @@ from backfill_assets.plan.older_sources import Computed, older_rows, told_once
 from backfill_assets.plan.source_history import SourceChange, SourceHistory
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approve import complete
-from backfill_assets.promote.gate import Case, Purpose, gate
+from backfill_assets.promote.case import Case, Purpose
+from backfill_assets.promote.gate import gate
 from backfill_assets.promote.gate_forecast import forecast_obstacles
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.state.environment import Environment

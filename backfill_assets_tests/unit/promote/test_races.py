@@ -14,8 +14,8 @@ from backfill_assets.core.model import Project
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.promote.case import Case
 from backfill_assets.promote.extend import routine_case
-from backfill_assets.promote.gate import Case
 from backfill_assets.promote.lifecycle import abandon, open_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.release import Released, Sealing, release_case

@@ -7,8 +7,8 @@ import pytest
 from backfill_assets.build.apply import apply
 from backfill_assets.core.intervals import utc
 from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.extend import routine_case
-from backfill_assets.promote.gate import Case, Purpose
 from backfill_assets.state.releases import Release, Releases
 from backfill_assets_tests.fakes import Cell, World, a_model
 from backfill_assets_tests.unit.promote.test_beside_newer import built, released

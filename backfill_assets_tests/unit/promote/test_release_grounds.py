@@ -12,9 +12,9 @@ from backfill_assets.core.intervals import NOTHING
 from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.approval import covered, not_counted, subject
+from backfill_assets.promote.case import Case, Purpose
+from backfill_assets.promote.consent import release_approvals
 from backfill_assets.promote.extend import routine_case
-from backfill_assets.promote.gate import Case, Purpose
-from backfill_assets.promote.grounds import release_approvals
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.rollback import Rollback
