@@ -15,8 +15,9 @@ from backfill_assets.cli.terminal import grid, out, print_json, styled
 from backfill_assets.core.wording import amount
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.rehearsal import Readability
-from backfill_assets.promote.rollback import Rollback, RollbackStep
+from backfill_assets.promote.rollback import Rollback
 from backfill_assets.promote.rollback_run import RolledBack
+from backfill_assets.promote.rollback_step import RollbackStep
 
 
 def run_rollback(

@@ -22,7 +22,7 @@ ROLLBACK = (
     broken("models that belong together go back together", "promote/rollback.py", "found = [replace(o, remedy=together) for o in mismatches(project, seen, shown, versions, earlier)]", "found = list[Obstacle]()", "promote/test_rollback.py"),
     broken("a restatement goes back with its readers", "promote/rollback.py", "if corrected and (step.model in two", "if not step.model and (step.model in two", "promote/test_rollback.py"),
     broken("a model that consumers read does not go silently", "promote/rollback.py", ", *_consumers(project, rules, steps)]", "]", "promote/test_rollback.py"),
-    broken("days that came since are kept", "promote/rollback.py", "newer = (shown.covers - older.covers) if shown else NOTHING", "newer = NOTHING", "promote/test_rollback.py"),
+    broken("days that came since are kept", "promote/rollback_step.py", "newer = (shown.covers - older.covers) if shown else NOTHING", "newer = NOTHING", "promote/test_rollback.py"),
 )  # fmt: skip
 
 SWEEPING = (
