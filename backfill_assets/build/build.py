@@ -26,9 +26,8 @@ from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import UNKNOWN, Model
 from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.plan.adoption import kept_older
-from backfill_assets.plan.missing import batches, ready
+from backfill_assets.plan.missing import batches, ready, upstream_models
 from backfill_assets.plan.patch import segments_beside
-from backfill_assets.plan.plan import upstream_models
 from backfill_assets.project.stored import made_from, to_definition
 from backfill_assets.state.ledger import Coverage, Entry, Kind
 from backfill_assets.state.removals import Removal

@@ -21,9 +21,8 @@ from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import HeldError
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.segments import NO_ROWS, Segments, revision_of
-from backfill_assets.plan.missing import batches
+from backfill_assets.plan.missing import batches, upstream_models
 from backfill_assets.plan.patch import Patch, segments_beside
-from backfill_assets.plan.plan import upstream_models
 from backfill_assets.plan.stages import Build
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.tables import DataCommit

@@ -9,9 +9,9 @@ from backfill_assets.build.bench import Workbench
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.plan.missing import upstream_models
 from backfill_assets.plan.partial import UpstreamNow, outdated_partial
 from backfill_assets.plan.patch import segments_beside
-from backfill_assets.plan.plan import upstream_models
 from backfill_assets.state.ledger import DECIDING, Coverage, by_version
 from backfill_assets.state.removals import Removal
 from backfill_assets.state.seen import seen

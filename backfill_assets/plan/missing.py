@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
-from backfill_assets.core.model import Model
+from backfill_assets.core.model import Model, Project
 
 
 def wanted(
@@ -52,6 +52,11 @@ def batches(model: Model, intervals: Ranges, now: datetime) -> tuple[Interval, .
     partial."""
     over, open_ = split_open(model, intervals, now)
     return (*over.batches(model.cadence, model.batch_size or USUAL), *open_.split(model.cadence))
+
+
+def upstream_models(project: Project, model: Model) -> dict[str, Model]:
+    """The models (not sources) that a model reads."""
+    return {u.name: project.models[u.name] for u in model.upstreams if u.name in project.models}
 
 
 def needed(model: Model, upstream: Model, interval: Interval) -> Ranges:

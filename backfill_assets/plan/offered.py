@@ -15,8 +15,8 @@ from backfill_assets.plan.category import Category
 from backfill_assets.plan.changes import changes_of
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.facts import Facts
-from backfill_assets.plan.missing import ready
-from backfill_assets.plan.plan import make_plan, upstream_models
+from backfill_assets.plan.missing import ready, upstream_models
+from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.smallest import ReadingConsumer, Smallest, last_interval, needs
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.plan.strategy import Strategy

@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 
 from backfill_assets.core.errors import PlanError, UsageError
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import UNKNOWN, Model, Project
-from backfill_assets.core.pointer import Pointer, as_written
-from backfill_assets.plan.adoption import adopted_note, kept_older, refuse_rebuilding
+from backfill_assets.core.pointer import as_written
+from backfill_assets.plan.adoption import kept_older, refuse_rebuilding
 from backfill_assets.plan.bounds import cut_offs
 from backfill_assets.plan.build_stage import build_stage
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.changed_texts import ChangedText, unchecked
-from backfill_assets.plan.changes import changes_of, other_days, reverts, unproved, views, without_days
+from backfill_assets.plan.changes import changes_of, other_days, reverts, views
 from backfill_assets.plan.copied import NO_COPY, Copied
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.full_rebuild import full_rebuild
 from backfill_assets.plan.lineage_changes import LineageChange, describe, lineage_changes, written_in
-from backfill_assets.plan.missing import needed, ready, split_open, wanted
+from backfill_assets.plan.missing import needed, ready, split_open, upstream_models, wanted
+from backfill_assets.plan.moving import held_back, move_stages, rewrites
 from backfill_assets.plan.partial import UpstreamNow, outdated_partial
 from backfill_assets.plan.patch import Patch, affected_interval, forward, restatement, segments_beside
-from backfill_assets.plan.reasons import reasons
 from backfill_assets.plan.renamed_columns import can_be_copied, renaming
 from backfill_assets.plan.scope import scope_suffix, with_scope
 from backfill_assets.plan.select import select_models
+from backfill_assets.plan.stage_reasons import NOTHING_OVER, because, build_reason, extent, kept_reason
 from backfill_assets.plan.stages import (
-    Approve,
     Audit,
     Blocked,
-    ModelVersion,
-    Owned,
     Plan,
-    Promote,
     Request,
     Stage,
 )
@@ -42,9 +39,6 @@ from backfill_assets.plan.stale_inputs import stale_inputs
 from backfill_assets.plan.strategy import Strategy, strategies
 from backfill_assets.plan.versions import invalidations
 from backfill_assets.plan.warnings import empty_models, overrides, warnings
-from backfill_assets.state.ledger import Coverage
-from backfill_assets.state.required_approvals import merged_roles, needed_from
-from backfill_assets.state.rules import declared_rules
 
 
 def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
@@ -156,22 +150,24 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
                     version,
                     buildable,
                     facts.now,
-                    reason=_reason(project, facts, name, have, buildable),
+                    reason=build_reason(project, facts, name, have, buildable),
                     copied=copies.get(name, NO_COPY),
                 )
             )
         if not recheck and not missing:
-            kept[name] = _kept(project, facts, name, changes[name], want & have.empty) if in_range else _NOTHING_OVER
+            kept[name] = (
+                kept_reason(project, facts, name, changes[name], want & have.empty) if in_range else NOTHING_OVER
+            )
         if _reads_declared_empty(facts, model, upstreams, want):
             reads_empty.add(name)
         complete[name] = complete[name] | buildable | recheck
     if (request.start or request.end) and not asked:
         raise PlanError(
             "the range holds no interval of any selected model",
-            why="; ".join(f"{n}: {_extent(project.models[n], facts.now)}" for n in selected),
+            why="; ".join(f"{n}: {extent(project.models[n], facts.now)}" for n in selected),
             fix="choose --start and --end within a model's range, and within what its sources have rows of",
         )
-    held = _held(project, strategies_of)
+    held = held_back(project, strategies_of)
     stuck = {b.model for b in blocked}.union(held)
     moves = tuple(
         (name, project.fingerprints[name])
@@ -181,7 +177,7 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
     )
     new = [name for name, change in mine.items() if change.category not in (Category.NEW, Category.UNCHANGED)]
     if moves:
-        stages.extend(_move(project, facts, moves, {}, complete, [n for n in listing if changes[n].removed]))
+        stages.extend(move_stages(project, facts, moves, {}, complete, [n for n in listing if changes[n].removed]))
     return Plan(
         environment=facts.environment.name,
         now=facts.now,
@@ -192,7 +188,7 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
         kept=kept,
         sources=facts.sources,
         changes=mine,
-        because=_because(project, facts, selected, changes),
+        because=because(project, facts, selected, changes),
         strategies=strategies_of,
         reverts=back,
         views=listing,
@@ -252,7 +248,7 @@ def _patched(
             )
     if patches:
         moves = tuple((name, patch.version) for name, patch in patches.items())
-        stages.extend(_move(project, facts, moves, patches, {}))
+        stages.extend(move_stages(project, facts, moves, patches, {}))
     changes = changes or {}
     touched = {name: change for name, change in changes.items() if name in patches}
     done = {name: patch.intervals & facts.of(name, patch.version).complete for name, patch in patches.items()}
@@ -267,7 +263,7 @@ def _patched(
         sources=facts.sources,
         patches=patches,
         changes=touched,
-        because=_because(project, facts, patches, changes),
+        because=because(project, facts, patches, changes),
         strategies=strategies(touched, patches, dict(request.strategies)),
         overrides=overrides(project, patches),
         warnings=warnings(project, patches),
@@ -304,65 +300,6 @@ def _rewired(project: Project, facts: Facts, changes: Mapping[str, Change]) -> t
     )
 
 
-def _because(
-    project: Project, facts: Facts, names: Iterable[str], changes: Mapping[str, Change]
-) -> dict[str, tuple[str, ...]]:
-    found = {
-        name: without_days(project, facts, name) or unproved(project, facts, name) or reasons(project, name, changes)
-        for name in names
-    }
-    return {name: said for name, said in found.items() if said}
-
-
-def _move(
-    project: Project,
-    facts: Facts,
-    moves: tuple[tuple[str, str], ...],
-    patches: Mapping[str, Patch],
-    complete: Mapping[str, Ranges],
-    cut: Collection[str] = (),
-) -> list[Stage]:
-    """The move, and before it the question to the owners of models whose published rows change or lose columns."""
-    shown, rules = facts.environment, facts.rules_for(project)
-    files = declared_rules(project, beside=rules)
-    asked: dict[str, list[str]] = {}
-    roles: dict[str, tuple[str, ...]] = {}
-    for name, version in moves:
-        pointer = shown.pointers.get(name)
-        if pointer and (
-            name in cut
-            or _rewrites(pointer, version, patches.get(name), complete.get(name, NOTHING), facts.keeps_older)
-        ):
-            needed_here = needed_from(rules, files, name)
-            roles = merged_roles([*roles.items(), *needed_here.items()])
-            for owner in needed_here:
-                asked.setdefault(owner, []).append(name)
-    promote = Promote(environment=shown.name, models=tuple(ModelVersion(model=m, version=v) for m, v in moves))
-    if not asked or not rules.approvals.required:
-        return [promote]
-    owners = (Owned(owner=owner, models=tuple(names), roles=roles[owner]) for owner, names in sorted(asked.items()))
-    return [Approve(owners=tuple(owners)), promote]
-
-
-def _held(project: Project, ways: Mapping[str, Strategy]) -> tuple[str, ...]:
-    """What a dual run does not move: its model, and what was built from that."""
-    dual = [f"{name}+" for name, way in ways.items() if way is Strategy.DUAL_RUN]
-    return select_models(project, dual) if dual else ()
-
-
-def _rewrites(pointer: Pointer, version: str, patch: Patch | None, complete: Ranges, keeps_older: bool) -> Ranges:
-    """The published intervals that come from another table afterwards: within one they are never written again.
-
-    A version that is shown replaces what is left of older logic once it has all of that, but in routine runs.
-    """
-    if patch is not None:
-        return pointer.segments.in_other_tables(version).covers & patch.intervals
-    if pointer.version != version:
-        return pointer.covers
-    older = pointer.older.covers
-    return older if not keeps_older and not older - complete else NOTHING
-
-
 def asked_of(project: Project, facts: Facts, request: Request, name: str) -> Ranges:
     """The intervals that a request is about. A changed model replaces all that is shown of it: an open interval too,
     unless that is shown by days of another zone, in which it may be over."""
@@ -380,14 +317,6 @@ def asked_of(project: Project, facts: Facts, request: Request, name: str) -> Ran
     )
 
 
-_NOTHING_OVER = "no interval of it is over yet"
-
-
-def upstream_models(project: Project, model: Model) -> dict[str, Model]:
-    """The models (not sources) that a model reads."""
-    return {u.name: project.models[u.name] for u in model.upstreams if u.name in project.models}
-
-
 def _check_range(request: Request) -> None:
     if request.start and request.end and request.start >= request.end:
         raise UsageError(
@@ -397,26 +326,6 @@ def _check_range(request: Request) -> None:
         )
 
 
-def _reason(project: Project, facts: Facts, name: str, have: Coverage, missing: Ranges) -> str:
-    pointer, version = facts.environment.pointers.get(name), project.fingerprints[name]
-    if pointer and pointer.older and pointer.version == version:
-        since = pointer.segments.of_logic(version)[0].interval.start
-        return f"{facts.environment.name} shows older logic before {since:%Y-%m-%d}"
-    if missing and not missing - have.lapsed:
-        return "was built before it was over"
-    if release := reverts(project, facts, name):
-        return f"a revert to the code of release {release}: this is not in its tables"
-    if why := dict.fromkeys(reason for part, reason in have.refused if missing & Ranges((part,))):
-        return f"was built and does not count: {'; '.join(why)}"
-    if have.built or have.empty:
-        return "intervals are missing"
-    if pointer is None:
-        return f"new in {facts.environment.name}"
-    if pointer.version == version:
-        return "intervals are missing"
-    return f"changed: {facts.environment.name} shows {pointer.version}"
-
-
 def _reads_declared_empty(facts: Facts, model: Model, upstreams: Mapping[str, Model], want: Ranges) -> bool:
     """Whether the gate would refuse the model: what is wanted of it, or what that reads, is declared empty in part."""
     return bool(want & facts.coverage[model.name].empty) or any(
@@ -424,31 +333,6 @@ def _reads_declared_empty(facts: Facts, model: Model, upstreams: Mapping[str, Mo
         for name, upstream in upstreams.items()
         for part in want
     )
-
-
-def _kept(project: Project, facts: Facts, name: str, change: Change, empty: Ranges) -> str:
-    about = [o.model for o in project.overrides.values() if name in (o.model, *o.reaches)]
-    if about and change.category is Category.UNCHANGED:
-        return f"declared equivalent (same_as{f' of {about[0]}' if about[0] != name else ''})"
-    if empty:
-        return f"complete; {empty} is declared empty, and is never published"
-    pointer = facts.environment.pointers.get(name)
-    if change.category in (Category.NEW, Category.UNCHANGED):
-        adopted = pointer.segments.adopted.covers if pointer else NOTHING
-        return adopted_note(project.models[name], adopted) if adopted else "complete and audited"
-    if pointer and pointer.version == project.fingerprints[name]:
-        return "only its view changes: the tables stay, nothing to compute"
-    if release := reverts(project, facts, name):
-        return f"a revert to the code of release {release}: its tables are used again, nothing to compute"
-    return "its code is that of a version that was built before: nothing to compute"
-
-
-def _extent(model: Model, now: datetime) -> str:
-    expected = model.expected(now).span
-    said = f"{expected}" if expected else f"starts {model.start:%Y-%m-%d}, nothing over yet"
-    over = model.calendar.over(now)
-    ended = [unit for unit in model.begun(now).split(model.cadence) if model.over(now) < unit.end <= over]
-    return f"{said}; {ended[0]} counts as over at {model.over_from(ended[0].end):%Y-%m-%d %H:%M} UTC" if ended else said
 
 
 def _upstreams_now(
@@ -479,7 +363,7 @@ def _moves(project: Project, facts: Facts, request: Request, name: str, complete
     shown = pointer.segments.in_table(project.fingerprints[name])
     own, have = shown.covers & complete, facts.coverage[name]
     return (
-        bool(_rewrites(pointer, project.fingerprints[name], None, complete, facts.keeps_older))
+        bool(rewrites(pointer, project.fingerprints[name], None, complete, facts.keeps_older))
         or bool(complete - pointer.covers)
         or bool(building & own)
         or any(have.newest(own & Ranges((s.interval,))) > s.commit for s in shown)

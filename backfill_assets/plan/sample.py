@@ -7,8 +7,7 @@ from dataclasses import replace
 from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.plan.copied import NO_COPY
-from backfill_assets.plan.missing import needed
-from backfill_assets.plan.plan import upstream_models
+from backfill_assets.plan.missing import needed, upstream_models
 from backfill_assets.plan.renamed_columns import batches_apart
 from backfill_assets.plan.stages import Audit, Build, Plan
 

@@ -16,8 +16,7 @@ from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.changed_texts import REMEDY, refuted, unchecked
 from backfill_assets.plan.changes import asked_about
 from backfill_assets.plan.commands import apply_command, restate_argument, restate_command, withdraw_command
-from backfill_assets.plan.missing import needed
-from backfill_assets.plan.plan import upstream_models
+from backfill_assets.plan.missing import needed, upstream_models
 from backfill_assets.plan.renamed_columns import outdated
 from backfill_assets.plan.scope import changed_beside
 from backfill_assets.promote.approval import EVERY_PROOF, ApprovalSubject, PlanReview

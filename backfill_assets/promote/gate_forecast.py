@@ -15,8 +15,7 @@ from backfill_assets.plan.changed_texts import refuted
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen import Frozen
-from backfill_assets.plan.missing import needed
-from backfill_assets.plan.plan import upstream_models
+from backfill_assets.plan.missing import needed, upstream_models
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.case import Case
 from backfill_assets.promote.gate import (

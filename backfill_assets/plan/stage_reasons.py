@@ -1,0 +1,77 @@
+"""Why does a plan build a model, or leave it as it is? In words, as plans print them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from backfill_assets.core.intervals import NOTHING, Ranges
+from backfill_assets.core.model import Model, Project
+from backfill_assets.plan.adoption import adopted_note
+from backfill_assets.plan.category import Category, Change
+from backfill_assets.plan.changes import reverts, unproved, without_days
+from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.reasons import reasons
+from backfill_assets.state.ledger import Coverage
+
+NOTHING_OVER = "no interval of it is over yet"
+"""Why nothing is built of a model that has nothing to build."""
+
+
+def build_reason(project: Project, facts: Facts, name: str, have: Coverage, missing: Ranges) -> str:
+    """Why these intervals of a model are built."""
+    pointer, version = facts.environment.pointers.get(name), project.fingerprints[name]
+    if pointer and pointer.older and pointer.version == version:
+        since = pointer.segments.of_logic(version)[0].interval.start
+        return f"{facts.environment.name} shows older logic before {since:%Y-%m-%d}"
+    if missing and not missing - have.lapsed:
+        return "was built before it was over"
+    if release := reverts(project, facts, name):
+        return f"a revert to the code of release {release}: this is not in its tables"
+    if why := dict.fromkeys(reason for part, reason in have.refused if missing & Ranges((part,))):
+        return f"was built and does not count: {'; '.join(why)}"
+    if have.built or have.empty:
+        return "intervals are missing"
+    if pointer is None:
+        return f"new in {facts.environment.name}"
+    if pointer.version == version:
+        return "intervals are missing"
+    return f"changed: {facts.environment.name} shows {pointer.version}"
+
+
+def kept_reason(project: Project, facts: Facts, name: str, change: Change, empty: Ranges) -> str:
+    """Why nothing of a model is built; what of it is declared `empty` counts as complete."""
+    about = [o.model for o in project.overrides.values() if name in (o.model, *o.reaches)]
+    if about and change.category is Category.UNCHANGED:
+        return f"declared equivalent (same_as{f' of {about[0]}' if about[0] != name else ''})"
+    if empty:
+        return f"complete; {empty} is declared empty, and is never published"
+    pointer = facts.environment.pointers.get(name)
+    if change.category in (Category.NEW, Category.UNCHANGED):
+        adopted = pointer.segments.adopted.covers if pointer else NOTHING
+        return adopted_note(project.models[name], adopted) if adopted else "complete and audited"
+    if pointer and pointer.version == project.fingerprints[name]:
+        return "only its view changes: the tables stay, nothing to compute"
+    if release := reverts(project, facts, name):
+        return f"a revert to the code of release {release}: its tables are used again, nothing to compute"
+    return "its code is that of a version that was built before: nothing to compute"
+
+
+def because(
+    project: Project, facts: Facts, names: Iterable[str], changes: Mapping[str, Change]
+) -> dict[str, tuple[str, ...]]:
+    """Model → what of it, or of what it reads, made it change; of those of which there is something to say."""
+    found = {
+        name: without_days(project, facts, name) or unproved(project, facts, name) or reasons(project, name, changes)
+        for name in names
+    }
+    return {name: said for name, said in found.items() if said}
+
+
+def extent(model: Model, now: datetime) -> str:
+    """Which time a model is of, for whoever asked for another."""
+    expected = model.expected(now).span
+    said = f"{expected}" if expected else f"starts {model.start:%Y-%m-%d}, nothing over yet"
+    over = model.calendar.over(now)
+    ended = [unit for unit in model.begun(now).split(model.cadence) if model.over(now) < unit.end <= over]
+    return f"{said}; {ended[0]} counts as over at {model.over_from(ended[0].end):%Y-%m-%d %H:%M} UTC" if ended else said
