@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from backfill_assets.core.model import Audit
-from backfill_assets.evidence.meaning import meaning
+from backfill_assets.evidence.model_part import meaning
 from backfill_assets_tests.fakes import a_model
 
 
