@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from typing import TypeVar
 
 from backfill_assets.sql.signature.clauses import Nodes, is_query
 from backfill_assets.sql.signature.functions import (
@@ -20,43 +18,32 @@ from backfill_assets.sql.signature.functions import (
     WITHOUT_ARGUMENTS,
     words,
 )
+from backfill_assets.sql.signature.keywords import PLAIN, PREDICATES, TYPES, UNITS
 from backfill_assets.sql.signature.marks import Mark, Opaque, mix
+from backfill_assets.sql.signature.nodes import conjuncts, is_windowed, quantified, variable, variables_of, written
 from backfill_assets.sql.signature.relations import Scope
 from backfill_assets.sql.signature.rewrites import (
     COMPARISONS,
     Item,
     Literal,
-    comparison,
-    conjunction,
     counts_rows,
     function_name,
     listed,
 )
-from backfill_assets.sql.signature.tokens import Node, Tok, TokenGroup, TokenKind, split, words_in
+from backfill_assets.sql.signature.together import flat, together
+from backfill_assets.sql.signature.tokens import Node, Tok, TokenGroup, TokenKind, split
 from backfill_assets.sql.types import spark_type
 
-_T = TypeVar("_T")
-_UNITS = words("""
-    year years quarter quarters month months week weeks day days hour hours minute minutes second seconds
-    millisecond milliseconds microsecond microseconds
-""")
-_TYPES = words("""
-    boolean tinyint byte smallint short int integer bigint long float real double date timestamp timestamp_ltz
-    timestamp_ntz string binary decimal dec numeric
-""")
-_PREDICATES = words("not is in like ilike rlike regexp between escape distinct from")
-_VALUES = words("null true false interval date timestamp timestamp_ntz timestamp_ltz to div")
-_PLAIN = _PREDICATES | _VALUES | _UNITS | {"AND", "OR"}
 _OF_WINDOWS = words("rows range unbounded preceding following current row between and partition order by")
 _OF_ORDER = frozenset({"ASC", "DESC", "NULLS", "FIRST", "LAST"})
 _UNIT_FIRST = frozenset({"EXTRACT", "DATE_ADD", "DATEADD", "DATEDIFF", "DATE_DIFF", "TIMESTAMPADD", "TIMESTAMPDIFF"})
 _WITH_WORDS = {
-    "EXTRACT": _UNITS | {"FROM"}, "TRIM": frozenset({"BOTH", "LEADING", "TRAILING", "FROM"}),
+    "EXTRACT": UNITS | {"FROM"}, "TRIM": frozenset({"BOTH", "LEADING", "TRAILING", "FROM"}),
     "SUBSTRING": frozenset({"FROM", "FOR"}), "SUBSTR": frozenset({"FROM", "FOR"}), "POSITION": frozenset({"IN"}),
-    "DATEADD": _UNITS, "DATE_ADD": _UNITS, "DATEDIFF": _UNITS, "DATE_DIFF": _UNITS,
+    "DATEADD": UNITS, "DATE_ADD": UNITS, "DATEDIFF": UNITS, "DATE_DIFF": UNITS,
 }  # fmt: skip
 """Functions whose arguments may hold words of their own."""
-_NO_CALLS = _PREDICATES | {"AND", "OR", "WHEN", "THEN", "ELSE", "DIV", "INTERVAL"}
+_NO_CALLS = PREDICATES | {"AND", "OR", "WHEN", "THEN", "ELSE", "DIV", "INTERVAL"}
 _SYMBOLS = frozenset({"+", "-", "*", "/", "%", "|", "&", "^", "~", "||", "<<", ">>", ">>>", "!", "->", *COMPARISONS})
 
 
@@ -93,69 +80,10 @@ def conditions(nodes: Sequence[Node], context: ExpressionContext) -> list[list[I
     nodes = tuple(nodes)
     while len(nodes) == 1 and isinstance(nodes[0], TokenGroup) and nodes[0].opened == "(" and not is_query(nodes[0]):
         nodes = nodes[0].nodes
-    parts = _conjuncts(nodes)
+    parts = conjuncts(nodes)
     if len(parts) == 1:
         return [items_of(nodes, context)]
     return [c for part in parts for c in conditions(part, context)]
-
-
-def aggregates(nodes: Sequence[Node]) -> bool:
-    """Whether an expression aggregates the rows of its own SELECT: not in a subquery, not by a window."""
-    for index, node in enumerate(nodes):
-        if isinstance(node, TokenGroup):
-            before = nodes[index - 1] if index else None
-            called = before.name.upper() if isinstance(before, Tok) and before.kind is TokenKind.WORD else ""
-            if called in AGGREGATE and not _quantified(nodes, index - 1) and not _windowed(nodes, index + 1):
-                return True
-            if not is_query(node) and aggregates(node.nodes):
-                return True
-    return False
-
-
-def _quantified(nodes: Sequence[Node], at: int) -> bool:
-    """Whether a word is that of `LIKE ANY (…)`, `LIKE SOME (…)` or `LIKE ALL (…)`."""
-    word, before = nodes[at], nodes[at - 1] if at else None
-    like = isinstance(before, Tok) and before.is_word("LIKE", "ILIKE")
-    return like and isinstance(word, Tok) and word.is_word("ANY", "SOME", "ALL")
-
-
-def has_window(nodes: Sequence[Node]) -> bool:
-    return any(t.is_word("OVER") for t in words_in(nodes))
-
-
-def names_column(nodes: Sequence[Node]) -> bool:
-    """Whether any column is read, in brackets as well: what reads none is a constant."""
-    return any(t.kind is TokenKind.COLUMN for t in words_in(nodes))
-
-
-def together(items: Sequence[Item]) -> Mark:
-    """The mark of a row of items."""
-    if len(items) == 1 and isinstance(items[0], Mark):
-        return items[0]
-    if len(items) == 1 and isinstance(items[0], Literal):
-        return mix("literal", items[0].text).typed(items[0].type)
-    if not items:
-        raise Opaque("nothing where there should be an expression")
-    found = {i for i in items if isinstance(i, str) and i[0].isalpha()}
-    if "->" in items or not found <= _PLAIN:
-        return _flat(items)
-    if "OR" in found:
-        return mix("or", *[together(part) for part in _parted(items, "OR")]).typed("boolean")
-    if len(parts := _and_parts(items)) > 1:
-        return conjunction(together(part) for part in parts)
-    signs = [index for index, item in enumerate(items) if isinstance(item, str) and item in COMPARISONS]
-    if len(signs) == 1 and not found & _PREDICATES and "!" not in items:  # `!` and NOT take in all of a comparison
-        at = signs[0]
-        return comparison(_flat(items[:at]), str(items[at]), _flat(items[at + 1 :]))
-    return _flat(items)
-
-
-def _flat(items: Sequence[Item]) -> Mark:
-    if not items:
-        raise Opaque("nothing beside an operator")
-    if len(items) == 1 and not isinstance(items[0], str):
-        return together(items)
-    return mix("tokens", *[["literal", i.text] if isinstance(i, Literal) else i for i in items])
 
 
 # --- items ------------------------------------------------------------------------------------------------------------
@@ -172,7 +100,7 @@ class _Items:
     def __init__(self, nodes: Sequence[Node], context: ExpressionContext) -> None:
         self._nodes, self._context, self._at = nodes, context, 0
         self._items: list[Item] = []
-        if variables := _variables(nodes):
+        if variables := variables_of(nodes):
             self._context = replace(context, variables=context.variables | variables)
 
     def all(self) -> list[Item]:
@@ -207,12 +135,12 @@ class _Items:
                 parts = split(group.nodes)
                 following = self._next()
                 if isinstance(following, Tok) and following.is_symbol("->"):
-                    self._items.append(mix("variables", *[_variable(p) for p in parts]))
+                    self._items.append(mix("variables", *[variable(p) for p in parts]))
                 elif len(parts) == 1:
                     self._items.append(value(parts[0], self._context.within()))
                 else:  # a struct: its fields have the names of the columns
                     marks = [value(p, self._context.within()) for p in parts]
-                    self._items.append(mix("struct", marks, _written(group.nodes)))
+                    self._items.append(mix("struct", marks, written(group.nodes)))
 
     def _replace(self, *parts: object) -> None:
         """Put what came last and this together: a postfix binds before all else."""
@@ -275,7 +203,7 @@ class _Items:
     def _word(self, tok: Tok) -> None:
         following = self._next()
         before = self._items[-1] if self._items else None
-        if isinstance(following, TokenGroup) and _quantified(self._nodes, self._at - 1):
+        if isinstance(following, TokenGroup) and quantified(self._nodes, self._at - 1):
             self._at += 1
             patterns = [value(p, self._context.within()) for p in split(following.nodes)]
             self._items += [tok.text, mix("list", *patterns)]
@@ -299,11 +227,11 @@ class _Items:
 
     def _may_be(self, word: str, following: Node | None, before: Item | None) -> bool:
         """Whether a word that is no column is a keyword in this place."""
-        if word in _TYPES and isinstance(following, Tok) and following.kind is TokenKind.STRING:
+        if word in TYPES and isinstance(following, Tok) and following.kind is TokenKind.STRING:
             return True
-        if word in _UNITS and (isinstance(before, Literal) or before == "TO"):
+        if word in UNITS and (isinstance(before, Literal) or before == "TO"):
             return True
-        return word in self._context.words or word in _PLAIN - _UNITS - _TYPES
+        return word in self._context.words or word in PLAIN - UNITS - TYPES
 
     # --- calls --------------------------------------------------------------------------------------------------------
 
@@ -314,7 +242,7 @@ class _Items:
             return
         if name not in KNOWN:
             raise Opaque(f"the function {name.lower()}")
-        windowed = _windowed(self._nodes, self._at)
+        windowed = is_windowed(self._nodes, self._at)
         gathers = name in AGGREGATE and not windowed
         if ((name in WINDOW_ONLY) and not windowed) or (windowed and name not in AGGREGATE | WINDOW_ONLY):
             raise Opaque(f"{name.lower()} without a window, or with one")
@@ -333,7 +261,7 @@ class _Items:
             self._no_column_called_like_a_unit(arguments)
         rows = [self._argument(name, a, context) for a in arguments]
         marks: list[object] = [together(row) for row in rows] if not _counts(name, rows) else ["rows"]
-        names = _written(group.nodes) if name in NAMES_ITS_FIELDS else []
+        names = written(group.nodes) if name in NAMES_ITS_FIELDS else []
         modifiers = self._modifiers(context) if gathers or windowed else []
         over: list[object] = []
         if gathers:
@@ -366,7 +294,7 @@ class _Items:
 
     def _no_column_called_like_a_unit(self, arguments: Sequence[Nodes]) -> None:
         first = arguments[0][0]
-        if isinstance(first, Tok) and first.is_word(*_UNITS) and self._context.scope.find([first.name]):
+        if isinstance(first, Tok) and first.is_word(*UNITS) and self._context.scope.find([first.name]):
             raise Opaque(f"`{first.name}` is a unit and a column")
 
     def _modifiers(self, context: ExpressionContext) -> list[object]:
@@ -396,24 +324,9 @@ class _Items:
                 inner: object = value(following.nodes[1:], context.within())
             else:
                 spec = context.within(_OF_WINDOWS | _OF_ORDER)
-                inner = [_flat(items_of(part, spec)) for part in split(following.nodes)]
+                inner = [flat(items_of(part, spec)) for part in split(following.nodes)]
             found.append([node.text, inner])
         return found
-
-
-def _windowed(nodes: Sequence[Node], at: int) -> bool:
-    """Whether a call whose brackets end before `at` is followed by OVER."""
-    while at < len(nodes):
-        node = nodes[at]
-        if isinstance(node, Tok) and node.is_word("OVER"):
-            return True
-        if isinstance(node, Tok) and node.is_word("FILTER", "IGNORE", "RESPECT"):
-            at += 2
-        elif isinstance(node, Tok) and node.is_word("WITHIN"):
-            at += 3
-        else:
-            return False
-    return False
 
 
 def _counts(name: str, rows: Sequence[Sequence[Item]]) -> bool:
@@ -440,7 +353,7 @@ def _resolved(parts: Sequence[str], context: ExpressionContext) -> tuple[Mark, S
 def _cast(name: str, operand: Mark, nodes: Sequence[Node]) -> Mark:
     """`casts`: to a plain type."""
     first, *rest = nodes or [None]
-    if not isinstance(first, Tok) or not first.is_word(*_TYPES):
+    if not isinstance(first, Tok) or not first.is_word(*TYPES):
         raise Opaque("a cast to another type")
     text = first.text
     if rest:
@@ -472,56 +385,3 @@ def _case(nodes: Sequence[Node], context: ExpressionContext) -> Mark:
             rest = rest[:-1]
     operand = [value(first[1], context)] if first[1] else []
     return mix("case", operand, [[word, value(part, context)] for word, part in rest])
-
-
-def _variables(nodes: Sequence[Node]) -> frozenset[str]:
-    """The names that lambdas of an expression bind."""
-    found: set[str] = set()
-    for before, node in pairwise(nodes):
-        if isinstance(node, Tok) and node.is_symbol("->"):
-            found |= {t.name.lower() for t in words_in([before]) if t.name}
-    return frozenset(found)
-
-
-def _variable(nodes: Nodes) -> str:
-    if len(nodes) != 1 or not isinstance(nodes[0], Tok) or not nodes[0].name:
-        raise Opaque("a lambda")
-    return nodes[0].name
-
-
-def _written(nodes: Sequence[Node]) -> list[object]:
-    """Tokens as they are written, where names of columns become names of fields."""
-    return [[n.opened, _written(n.nodes)] if isinstance(n, TokenGroup) else (n.name or n.text) for n in nodes]
-
-
-def _conjuncts(nodes: Nodes) -> list[Nodes]:
-    if any(isinstance(n, Tok) and (n.is_word("OR") or n.is_symbol("->")) for n in nodes):
-        return [nodes]
-    return [tuple(part) for part in _split_and(nodes, lambda n, word: isinstance(n, Tok) and n.is_word(word))]
-
-
-def _and_parts(items: Sequence[Item]) -> list[list[Item]]:
-    return _split_and(items, lambda item, word: item == word)
-
-
-def _split_and(parts: Sequence[_T], means: Callable[[_T, str], bool]) -> list[list[_T]]:
-    """What AND joins; the AND of BETWEEN is no such one."""
-    found: list[list[_T]] = [[]]
-    between = False
-    for part in parts:
-        if means(part, "AND") and not between:
-            found.append([])
-            continue
-        between = means(part, "BETWEEN") or (between and not means(part, "AND"))
-        found[-1].append(part)
-    return found
-
-
-def _parted(items: Sequence[Item], word: str) -> list[list[Item]]:
-    found: list[list[Item]] = [[]]
-    for item in items:
-        if item == word:
-            found.append([])
-        else:
-            found[-1].append(item)
-    return found

@@ -15,8 +15,9 @@ from dataclasses import replace
 from backfill_assets.core.model import ALL, Refs, Signature
 from backfill_assets.sql.parsing import parse
 from backfill_assets.sql.signature.clauses import Body, FromItem, Nodes, Query, Select, SetOperation, read_query
-from backfill_assets.sql.signature.expressions import ExpressionContext, has_window, names_column, value
+from backfill_assets.sql.signature.expressions import ExpressionContext, value
 from backfill_assets.sql.signature.marks import Mark, Opaque, mix
+from backfill_assets.sql.signature.nodes import has_window, names_column
 from backfill_assets.sql.signature.relations import ABSENT, Relation, Scope, Table, table_relation
 from backfill_assets.sql.signature.select import Environment, Shaped, Subquery, read_select
 from backfill_assets.sql.signature.tokens import Tok, TokenKind, nodes_of, split

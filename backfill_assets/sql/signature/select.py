@@ -8,20 +8,14 @@ from typing import Protocol
 
 from backfill_assets.core.model import Refs
 from backfill_assets.sql.signature.clauses import FromItem, LateralView, Nodes, Projection, Select
-from backfill_assets.sql.signature.expressions import (
-    ExpressionContext,
-    aggregates,
-    conditions,
-    has_window,
-    names_column,
-    together,
-    value,
-)
+from backfill_assets.sql.signature.expressions import ExpressionContext, conditions, value
 from backfill_assets.sql.signature.functions import GENERATORS
 from backfill_assets.sql.signature.joins import keeps_rows
 from backfill_assets.sql.signature.marks import Mark, Opaque, in_any_order, mix
+from backfill_assets.sql.signature.nodes import aggregates, has_window, names_column
 from backfill_assets.sql.signature.relations import Placed, Relation, Scope
 from backfill_assets.sql.signature.rewrites import Item
+from backfill_assets.sql.signature.together import together
 from backfill_assets.sql.signature.tokens import Tok, TokenGroup, TokenKind, split
 
 Environment = Mapping[str, Relation | Opaque]
