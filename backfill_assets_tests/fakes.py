@@ -478,7 +478,7 @@ class World:
             "log": self.tables,
             "required": rules.approvals.required,
             "owners": lambda name: needed_from(rules, rules, name),
-            "counts": lambda record, approval: not_counted(
+            "not_counted": lambda record, approval: not_counted(
                 project, self.facts(), record, approval, now=datetime.now(UTC)
             ),
             "history": self.history,

@@ -375,7 +375,7 @@ def _show(context: Context, model: Model, done: Adopted) -> Adopted:
             changed=found.changed,
             required=cases.required,
             owners=cases.owners,
-            counts=cases.counts,
+            not_counted=cases.not_counted,
         )
         return Attempt(case=case)
 

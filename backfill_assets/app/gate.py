@@ -70,7 +70,7 @@ def cases_of(context: Context, facts: Facts) -> Cases:
         log=context.log,
         required=rules.approvals.required,
         owners=lambda name: needed_from(rules, files, name),
-        counts=lambda record, approval: not_counted(
+        not_counted=lambda record, approval: not_counted(
             context.project, facts, record, approval, now=datetime.now(UTC), genuine=genuine
         ),
         history=told_once(SourceChanges().history),

@@ -59,7 +59,7 @@ def read_project(root: Path, records: ReadRecords, *, audits: bool = True) -> Re
     python = {name for name, model in files.models.items() if model.language == "python"}
     strange = files.settings.untrusted and python
     there = records(files.settings.warehouse) if strange or any(m.same_as for m in files.models.values()) else {}
-    counted = _count(root, files, there)
+    counted = _counted_as(root, files, there)
     project = Project(
         root=root, settings=files.settings, models=files.models, sources=files.sources.entries,
         consumers=files.consumers.entries, consumers_verified=files.consumers.verified,
@@ -154,7 +154,7 @@ def _read_files(root: Path, *, audits: bool) -> _Files:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Counted:
+class _CountedAs:
     """What each model counts as, by its code and by what its author declares of it (`same_as`)."""
 
     signatures: Mapping[str, Signature]
@@ -164,7 +164,7 @@ class _Counted:
     """Models and sources as their readers' queries see them."""
 
 
-def _count(root: Path, files: _Files, there: Records) -> _Counted:
+def _counted_as(root: Path, files: _Files, there: Records) -> _CountedAs:
     """Raises ProjectError with what is wrong with the code of Python models, and with declarations."""
     problems = [*files.problems]
     warnings: dict[str, list[Problem]] = {name: [] for name in files.models}
@@ -191,10 +191,10 @@ def _count(root: Path, files: _Files, there: Records) -> _Counted:
         )
         for n, s in signatures.items()
     }
-    return _Counted(signatures=signatures, overrides=overrides, warnings=warnings, tables=tables)
+    return _CountedAs(signatures=signatures, overrides=overrides, warnings=warnings, tables=tables)
 
 
-def _remarks(root: Path, files: _Files, counted: _Counted, name: str) -> Iterator[Problem]:
+def _remarks(root: Path, files: _Files, counted: _CountedAs, name: str) -> Iterator[Problem]:
     """What is to be said of a model whose code is right."""
     draft = files.linked.drafts[name]
     yield from unseen(draft, root)

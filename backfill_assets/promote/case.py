@@ -74,7 +74,7 @@ class Case:
     """Whether published rows change with their owners' approval only."""
     owners: Callable[[str], Roles] = lambda _: {"": (OWNER,)}
     """Whose approval a change of a model's rows needs, and as what."""
-    counts: Callable[[PlanRecord, Approval], str] = _everything_counts
+    not_counted: Callable[[PlanRecord, Approval], str] = _everything_counts
     """Why an approval of a plan does not count; "" when it does."""
 
     @property

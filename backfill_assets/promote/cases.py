@@ -43,7 +43,7 @@ class Cases:
     """Whether published rows change with their owners' approval only."""
     owners: Callable[[str], Roles]
     """Whose approval a change of a model's rows needs, and as what."""
-    counts: Callable[[PlanRecord, Approval], str]
+    not_counted: Callable[[PlanRecord, Approval], str]
     """Why an approval of a plan does not count; "" when it does."""
     history: History
     """What came to a source after a commit of it."""
@@ -85,7 +85,7 @@ class Cases:
             reviews=self._reviews(facts, versions) if found.changed else (),
             required=self.required,
             owners=self.owners,
-            counts=self.counts,
+            not_counted=self.not_counted,
         )
 
     def older_reads(self, facts: Facts, moving: Sequence[Pointer], frozen: Sequence[Frozen] = ()) -> OlderReads:

@@ -17,7 +17,7 @@ def unapproved(case: Case) -> dict[str, dict[str, Ranges]]:
     left: dict[str, dict[str, Ranges]] = {}
     for name, part in unreleased(case).items() if case.required else ():
         for owner in case.owners(name):
-            valid = [covered_by(case, h, a) for h, a in valid_approvals(case) if a.owner == owner]
+            valid = [covered_by(case, r, a) for r, a in valid_approvals(case) if a.owner == owner]
             if open_ := part - Ranges.of(i for c in valid for i in c.get(name, NOTHING)):
                 left.setdefault(owner, {})[name] = open_
     return left
@@ -45,7 +45,7 @@ def covered_by(case: Case, review: PlanReview, approval: Approval) -> Mapping[st
 def vouching(case: Case) -> tuple[PlanReview, ...]:
     """The open plans whose comparisons, and approvals of the same rows, a move rests on."""
     moving = unreleased(case)
-    found = {h.record.id: h for h, s in subjects_of(case) if s.proved >= EVERY_PROOF and moving.keys() & s.scope.keys()}
+    found = {r.record.id: r for r, s in subjects_of(case) if s.proved >= EVERY_PROOF and moving.keys() & s.scope.keys()}
     return tuple(found.values())
 
 
@@ -71,14 +71,14 @@ def settled_beforehand(case: Case) -> Mapping[str, Ranges]:
 def subjects_of(case: Case) -> list[tuple[PlanReview, ApprovalSubject]]:
     """What the proofs are about, of the rows that would be shown."""
     moving = {p.model for p in case.pointers}
-    shown = [h.showing(case.pointers) for h in case.reviews]
-    found = [(h, s) for h in shown for s in subjects(case.project, case.facts, h)]
-    return [(h, s) for h, s in found if moving & set(s.scope)]
+    shown = [r.showing(case.pointers) for r in case.reviews]
+    found = [(r, s) for r in shown for s in subjects(case.project, case.facts, r)]
+    return [(r, s) for r, s in found if moving & set(s.scope)]
 
 
 def valid_approvals(case: Case) -> list[tuple[PlanReview, Approval]]:
     """The approvals that count, newest first."""
-    found = [(h, a) for h in case.reviews for a in h.approvals if not case.counts(h.record, a)]
+    found = [(r, a) for r in case.reviews for a in r.approvals if not case.not_counted(r.record, a)]
     return sorted(found, key=lambda each: each[1].at, reverse=True)
 
 
@@ -94,11 +94,11 @@ def _is_accepted(case: Case, finding: Finding, owner: str) -> bool:
 
 def why_not_enough(case: Case, owner: str, parts: Mapping[str, Ranges]) -> str:
     """Why the newest approval of an owner is not enough."""
-    said = [(h, a) for h in case.reviews for a in h.approvals if a.owner == owner]
+    said = [(r, a) for r in case.reviews for a in r.approvals if a.owner == owner]
     if not said:
         return ""
     review, approval = max(said, key=lambda each: each[1].at)
-    problem = case.counts(review.record, approval)
+    problem = case.not_counted(review.record, approval)
     if not problem:
         there = covered_by(case, review, approval)
         beyond = [f"{name} {left}" for name, part in parts.items() if (left := part - there.get(name, NOTHING))]
@@ -112,7 +112,7 @@ def release_approvals(case: Case) -> tuple[Approval, ...]:
     found: list[Approval] = []
     for review in case.reviews if case.required else ():
         for approval in review.approvals:
-            if case.counts(review.record, approval):
+            if case.not_counted(review.record, approval):
                 continue
             about = covered_by(case, review, approval)
             if any(part & about.get(name, NOTHING) for name, part in case.changed.items()):

@@ -239,9 +239,9 @@ def known(case: Case) -> Iterator[Obstacle]:
 
 def compared(case: Case) -> Iterator[Obstacle]:
     """New rows were compared with what is shown, consumers' queries asked, and kept tables checked."""
-    proved = [(h, s) for h, s in subjects_of(case) if s.proved >= EVERY_PROOF]
+    proved = [(r, s) for r, s in subjects_of(case) if s.proved >= EVERY_PROOF]
     # Of what the environment gained since an approval nobody compares the rows again: it was approved without that.
-    later = [covered_by(case, h, a) for h, a in valid_approvals(case) if any(s.scope == a.scope for _, s in proved)]
+    later = [covered_by(case, r, a) for r, a in valid_approvals(case) if any(s.scope == a.scope for _, s in proved)]
     for name, part in unreleased(case).items():
         seen = [*(s.scope for _, s in proved), *later]
         if left := part - Ranges.of(i for ranges in seen for i in ranges.get(name, NOTHING)):
@@ -282,7 +282,7 @@ def legible(case: Case) -> Iterator[Obstacle]:
     """Where somebody's yes is missing, no record of one is damaged. Given again, it opens the gate all the same."""
     if not unapproved(case) and not any(unaccepted(case)):
         return
-    for review, about in {h.record.id: (h, s) for h, s in subjects_of(case)}.values():
+    for review, about in {r.record.id: (r, s) for r, s in subjects_of(case)}.values():
         for record in review.damaged:
             remedy = f"approve it again: backfill approve {review.record.id}"
             yield Obstacle(model=", ".join(about.scope), what=str(record), remedy=remedy)

@@ -51,7 +51,7 @@ GATE = (
     broken("approved: by each owner", "promote/consent.py", "for owner in case.owners(name):\n            valid", "for owner in list(case.owners(name))[:1]:\n            valid", "promote/test_gate_rules.py"),
     broken("approved: by the owner and not by another one", "promote/consent.py", "valid_approvals(case) if a.owner == owner]\n            if open_", "valid_approvals(case)]\n            if open_", "promote/test_approval.py"),
     broken("approved: each interval", "promote/consent.py", f"part - Ranges.of({_COVERED})", "part - Ranges.of(i for c in valid if c.get(name) for i in part)", "promote/test_approval.py"),
-    broken("approved: by approvals that count", "promote/consent.py", "for a in h.approvals if not case.counts(h.record, a)]", "for a in h.approvals]", "promote/test_approval.py"),
+    broken("approved: by approvals that count", "promote/consent.py", "for a in r.approvals if not case.not_counted(r.record, a)]", "for a in r.approvals]", "promote/test_approval.py"),
     broken("accepted", "promote/consent.py", "if lacking:", "if False:", "promote/test_approval.py"),
     broken("accepted: by its name", "promote/consent.py", "finding.name in approval.accepted and covered_by(case", "covered_by(case", "promote/test_approval.py"),
     broken("accepted: by the model's owner", "promote/consent.py", "if not case.required or approval.owner == owner\n", "if owner or True\n", "promote/test_gate_rules.py"),

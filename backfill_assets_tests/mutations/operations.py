@@ -77,7 +77,7 @@ EXTENDING = (
 )  # fmt: skip
 
 EVIDENCE = (
-    broken("evidence names approvals that count", "promote/consent.py", "if case.counts(review.record, approval):", "if not approval:", "promote/test_release_grounds.py"),
+    broken("evidence names approvals that count", "promote/consent.py", "if case.not_counted(review.record, approval):", "if not approval:", "promote/test_release_grounds.py"),
     broken("evidence names approvals of rows that change", "promote/consent.py", "if any(part & about.get(name, NOTHING) for name, part in case.changed.items()):", "if about or not about:", "promote/test_release_grounds.py"),
     broken("without evidence nothing moves", "promote/release.py", "if not digests.get(release):", "if False:", "promote/test_gate_rules.py"),
     broken("a sample has at most five rows of an interval", "audits/sample.py", "if start in starts and len(found[start]) < SAMPLE_SIZE:", "if start in starts:", "audits/test_sample_size.py"),

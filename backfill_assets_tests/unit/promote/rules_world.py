@@ -144,7 +144,7 @@ class GovernedWorld(World):
             control=control or self.control,
             required=rules.approvals.required,
             owners=lambda name: needed_from(rules, declared_rules(project, beside=rules), name),
-            counts=lambda record, approval: not_counted(project, facts, record, approval, now=self.clock()),
+            not_counted=lambda record, approval: not_counted(project, facts, record, approval, now=self.clock()),
         )
 
     def promote(

@@ -87,7 +87,7 @@ class Board:
         world = self.world
         facts, stored = world.facts(now), find_plan(world.control, plan) if plan else None
         cases = world.cases(
-            counts=lambda record, a: not_counted(world.project, facts, record, a, now=at, genuine=genuine)
+            not_counted=lambda record, a: not_counted(world.project, facts, record, a, now=at, genuine=genuine)
         )
         asked = cases.request(stored) if stored else request or Request()
         return cases.promotion(asked, facts, make_plan(world.project, facts, asked), stored=stored)

@@ -132,7 +132,7 @@ def test_a_finding_is_accepted_by_the_owner_of_its_model(board: Board) -> None:
 
 def test_a_closed_gate_moves_nothing(board: Board) -> None:
     before = board.world.control.environments.read("prod")
-    done = board.world.release(counts=lambda *_: "nobody counts")
+    done = board.world.release(not_counted=lambda *_: "nobody counts")
     assert not done.moved and not done.verdict.open
     assert board.world.control.environments.read("prod") == before
 

@@ -62,7 +62,7 @@ class Governed(Warehouse):
             now=self.now,
             control=control,
             views=views,
-            counts=lambda record, a: not_counted(self.world.project, facts, record, a, now=clock),
+            not_counted=lambda record, a: not_counted(self.world.project, facts, record, a, now=clock),
         )
         if done.moved:
             end_promoted(control, done.environment, by="dev", views=lambda: None)
