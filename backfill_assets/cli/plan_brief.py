@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from backfill_assets.contracts.impact import Impact
 from backfill_assets.core.escaping import markdown
 from backfill_assets.core.model import Project
-from backfill_assets.core.wording import amount
+from backfill_assets.core.wording import amount, first_few
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.estimate import PlanEstimate
 from backfill_assets.plan.estimate_text import duration, money
-from backfill_assets.plan.reasons import first_few
 from backfill_assets.plan.stages import Approve, Build, Plan
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.escaping import one_line
 from backfill_assets.core.model import Override
+from backfill_assets.core.wording import first_few
 from backfill_assets.plan.category import Category, Change
-from backfill_assets.plan.reasons import first_few
 from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote
 from backfill_assets.promote.obstacle import Obstacle
 

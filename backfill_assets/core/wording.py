@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.intervals import Cadence
 
+SHOWN = 6
+"""Names of a list that is cut off."""
+
 
 def listed(names: Iterable[str], last: str = "and") -> str:
     """Names in a sentence.
@@ -16,6 +19,13 @@ def listed(names: Iterable[str], last: str = "and") -> str:
     """
     every = list(names)
     return f"{', '.join(every[:-1])} {last} {every[-1]}" if len(every) > 1 else "".join(every)
+
+
+def first_few(names: Iterable[str], most: int = SHOWN) -> str:
+    """The first names, and how many more there are."""
+    every = list(names)
+    more = f" and {len(every) - most} more" if len(every) > most else ""
+    return ", ".join(every[:most]) + more
 
 
 def amount(intervals: int, cadence: Cadence) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from backfill_assets.core.model import ColumnRef, Model, Project, Signature
-from backfill_assets.plan.reasons import ROWS, first_few
+from backfill_assets.core.wording import first_few
+from backfill_assets.plan.reasons import ROWS
 
 ColumnTexts = Mapping[str, str]
 """What is written about the columns of a version, by lower-cased name; a column of which nothing is lacks."""

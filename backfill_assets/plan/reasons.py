@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from backfill_assets.core.model import UNKNOWN, Project, Signature
+from backfill_assets.core.wording import first_few
 from backfill_assets.plan.category import Category, Change, affects
 
 ROWS = "its rows"
 """What a column is said to be in when it decides which rows there are."""
-SHOWN = 6
 
 
 def reasons(project: Project, name: str, changes: Mapping[str, Change]) -> tuple[str, ...]:
@@ -57,10 +57,3 @@ def reads_of(signature: Signature, upstream: str) -> dict[str, set[str]]:
             if ref.table == upstream:
                 found[ref.column].add(column)
     return dict(found)
-
-
-def first_few(names: Iterable[str], most: int = SHOWN) -> str:
-    """The first names, and how many more there are."""
-    listed = list(names)
-    more = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return ", ".join(listed[:most]) + more

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Model
-from backfill_assets.core.wording import amount, listed
+from backfill_assets.core.wording import SHOWN, amount, first_few, listed
 from backfill_assets.plan.commands import with_why
 from backfill_assets.plan.estimate import PlanEstimate
 from backfill_assets.plan.estimate_text import duration, money
-from backfill_assets.plan.reasons import SHOWN, first_few
 from backfill_assets.plan.smallest import ReadingConsumer, Smallest
 from backfill_assets.plan.stages import Plan
 from backfill_assets.plan.strategy import PROOF, Strategy
