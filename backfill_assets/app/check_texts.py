@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from backfill_assets.app.context import Context
-from backfill_assets.build.text_check import compare_texts as check
+from backfill_assets.build.text_check import compare_texts
 from backfill_assets.plan.changed_texts import REMEDY
 from backfill_assets.plan.stages import Plan
 from backfill_assets.state.text_checks import TextCheck
@@ -20,7 +20,7 @@ def check_texts(context: Context, plan: Plan) -> tuple[TextCheck, ...]:
         return ()
     bench = context.bench(plan.sources)
     with bench.beating():
-        return check(bench, plan.texts)
+        return compare_texts(bench, plan.texts)
 
 
 def problems(checks: Sequence[TextCheck]) -> list[str]:
