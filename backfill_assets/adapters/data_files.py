@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -113,7 +114,11 @@ def data_files(table: DeltaTable) -> Iterator[IntervalFile]:
     columns = (actions.column(n).to_pylist() for n in (day, "path", "size_bytes", "num_records"))
     for value, path, size, rows in zip(*columns, strict=True):
         if value is not None:
-            yield IntervalFile(path=unquote(path), at=utc(value), bytes=size, rows=rows or 0, in_all=rows or 0)
+            yield IntervalFile(path=unquote(path), at=_instant(value), bytes=size, rows=rows or 0, in_all=rows or 0)
+
+
+_instant = lru_cache(10_000)(utc)
+"""The files of all tables are of the same days."""
 
 
 def _adopted(table: DeltaTable) -> Iterator[IntervalFile]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from backfill_assets.adapters.machine import spark_machine
 from backfill_assets.app.context import Context
 from backfill_assets.core.model import Project
@@ -11,7 +13,8 @@ from backfill_assets.plan.leases import Claim
 from backfill_assets.plan.sized_batches import Expected, expected_paces, paces, seconds_of, unsized, with_sizes
 from backfill_assets.plan.stages import Plan
 from backfill_assets.plan.stored import stored_plan
-from backfill_assets.state.ledger import DECIDING, EntriesByVersion, by_version
+from backfill_assets.state.history import History
+from backfill_assets.state.ledger import EntriesByVersion
 
 LONG = 600.0
 """Seconds of building from which on the optimizing compiler is used. By what was measured it would pay from 90 s on
@@ -32,17 +35,17 @@ def with_measured_batches(context: Context, facts: Facts, plan: Plan, claim: Cla
 
 def is_long(context: Context, plan: Plan) -> bool:
     """Whether the plan's builds take so long that the JVM's optimizing compiler pays for itself, as far as known."""
-    history = by_version(context.control.ledger.entries(kinds=DECIDING))
+    history = History(context.control.ledger)
     pace = paces(context.project, history, _expected(context, context.project, history, plan))
     return seconds_of(context.project, plan, pace) > LONG
 
 
 def shapes_of(context: Context, plan: Plan, history: EntriesByVersion) -> Shapes:
     """How bytes make batches of a model take longer; its sources are looked at when it is asked about."""
-    expected = _expected(context, context.project, history, plan)
+    expected = cache(lambda: _expected(context, context.project, history, plan))
 
     def shape(name: str) -> tuple[float, float] | None:
-        pace, _ = expected(name)
+        pace, _ = expected()(name)
         return (pace.fixed, pace.each) if pace else None
 
     return shape

@@ -28,7 +28,7 @@ from backfill_assets.state.releases import Release, out_of_sight
 from backfill_assets.state.rules import Rules, RulesInForce, declared_rules
 from backfill_assets.state.settling import Settling
 from backfill_assets.state.shown_state import ShownState, as_shown, shown_state
-from backfill_assets.state.tables import TableLog, version_coverage
+from backfill_assets.state.tables import OneLook, TableLog, version_coverage
 from backfill_assets.state.text_checks import TextCheck
 from backfill_assets.state.versions import Version, VersionKey
 
@@ -140,7 +140,7 @@ def read_facts(
 
     The environment is read first: a table that the janitor removes afterwards cannot be pointed at by these facts.
     """
-    shown = control.environments.read(environment)
+    shown, log = control.environments.read(environment), OneLook(log)
     names = [name for name in project.models if models is None or name in models]
     groups = History(control.ledger)
     states = shown_states(

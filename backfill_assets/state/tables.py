@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -66,6 +66,31 @@ class TableLog(Protocol):
     def contents(self, model: str, version: str, commit: int) -> Contents:
         """How many files and rows there are of each. Raises StateError when the table is gone or damaged."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class OneLook:
+    """A TableLog that looks up the newest commit of each table once, for whoever asks for it several times."""
+
+    log: TableLog
+    _heads: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+
+    def head(self, model: str, version: str) -> int:
+        if (key := (model, version)) not in self._heads:
+            self._heads[key] = self.log.head(model, version)
+        return self._heads[key]
+
+    def commits(self, model: str, version: str) -> list[DataCommit]:
+        return self.log.commits(model, version)
+
+    def rows(self, model: str, version: str, commit: int) -> Mapping[datetime, int]:
+        return self.log.rows(model, version, commit)
+
+    def files(self, model: str, version: str, commit: int) -> Mapping[datetime, frozenset[str]]:
+        return self.log.files(model, version, commit)
+
+    def contents(self, model: str, version: str, commit: int) -> Contents:
+        return self.log.contents(model, version, commit)
 
 
 def rows_of(log: TableLog, model: str, segments: Segments) -> dict[datetime, int]:

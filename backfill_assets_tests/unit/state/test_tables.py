@@ -6,8 +6,8 @@ import pytest
 
 from backfill_assets.core.intervals import Interval
 from backfill_assets.state.ledger import Coverage, Dirt, Entry, Kind
-from backfill_assets.state.tables import dirt, version_coverage
-from backfill_assets_tests.fakes import Cell, FakeTables, days
+from backfill_assets.state.tables import OneLook, dirt, version_coverage
+from backfill_assets_tests.fakes import Cell, FakeTables, days, ranges
 from backfill_assets_tests.unit.state.test_ledger import AUDITS, built, entry
 
 
@@ -97,3 +97,27 @@ def test_entries_newer_than_the_table_was_seen_do_not_count(tables: FakeTables) 
     """An entry for a commit beyond the head (a table restored from a backup) is about rows that are not there."""
     entries = [*write(tables, "a", days("01")), *built(days("02"), 5, "gone")]
     assert str(look(entries, tables)[0].green) == "2024-01-01"
+
+
+def test_one_look_at_each_table(tables: FakeTables) -> None:
+    """The newest commit is that of the first look, for each table; the rest is asked each time."""
+    write(tables, "a", days("01"))
+    log = OneLook(tables)
+    assert (log.head("m", "v"), log.head("m", "other")) == (1, -1)
+    write(tables, "b", days("02"))
+    assert (log.head("m", "v"), OneLook(tables).head("m", "v")) == (1, 2)
+    assert [c.batch for c in log.commits("m", "v")] == ["a", "b"]
+    assert log.rows("m", "v", 2) == tables.rows("m", "v", 2)
+    assert log.files("m", "v", 2) == tables.files("m", "v", 2)
+    assert log.contents("m", "v", 2) == tables.contents("m", "v", 2)
+
+
+def test_who_commits_between_two_looks_is_no_dirt_yet(tables: FakeTables) -> None:
+    """What somebody else writes after the newest commit was looked up counts the next time: nothing of it is shown."""
+    entries = [*write(tables, "a", days("01")), *write(tables, "b", days("02"))]
+    log = OneLook(tables)
+    assert log.head("m", "v") == 2
+    tables.write("m", "v", "", days("01"), {days("01").start: Cell()})
+    found, head = version_coverage(entries[:2], log, model="m", version="v", audits=AUDITS)
+    assert (found.built, head) == (ranges(days("01")), 2)
+    assert not version_coverage(entries, tables, model="m", version="v", audits=AUDITS)[0].built
