@@ -231,6 +231,7 @@ def test_somebody_writes_between_two_looks_at_a_log() -> None:
     assert not head.complete
     found = as_shown(head, "v", FIVE_DAYS, shown)
     assert found.complete == found.shown_apart.covers == Ranges((day(0, 5),))
+    assert [*shown_state(FIVE_DAYS, told, later, audits="now").foreign.values()] == [Ranges((day(0, 5),))]
 
 
 def test_a_day_that_counts_for_nothing_stays_as_it_is_shown() -> None:
