@@ -100,6 +100,7 @@ def test_commands_in_sentences_exist() -> None:
 def test_every_yaml_is_valid_where_it_belongs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Settings, sources, consumers, headers by our readers; Dagster's files and the component by Dagster's."""
     monkeypatch.setattr("backfill_assets.project.file_schema.read_schema", lambda *_: ())  # nothing is at their paths
+    monkeypatch.delenv("BACKFILL_PROJECT", raising=False)  # a command that was run in this process leaves it
     assert len(of("yaml")) > 20
     assert wrong(of("yaml"), lambda block: unread(block, tmp_path)) == []
 

@@ -102,6 +102,7 @@ def test_nothing_is_recorded_and_no_session_is_opened(tmp_path: Path, untrusted:
 def test_commands_that_do_something_are_refused(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before they look at anything."""
     monkeypatch.setenv("BACKFILL_UNTRUSTED", "")
+    monkeypatch.setenv("BACKFILL_PROJECT", str(tmp_path))  # the CLI sets it for good
     assert command not in READING
     done = CliRunner().invoke(app, ["--project", str(tmp_path), "--untrusted", command])
     assert isinstance(done.exception, SettingsError) and f"`backfill {command}` is refused" in str(done.exception)
