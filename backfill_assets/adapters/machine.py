@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from backfill_assets.adapters.jar_hashes import PUBLISHED, check_jars
@@ -76,9 +77,14 @@ def read_conf(folder: Path) -> dict[str, str]:
     return {pair[0]: pair[1].strip() if len(pair) > 1 else "" for pair in pairs}
 
 
-def server_of(root: Path, settings: Settings) -> str | None:
-    """The URL of the Spark Connect server that a project's sessions are of; None where they have a JVM of their own."""
-    conf = read_conf(session_conf(root, settings)) | settings.spark
+def spark_conf(root: Path, settings: Settings) -> dict[str, str]:
+    """What the configuration's folder and the project's settings say of its sessions. Raises SettingsError."""
+    return read_conf(session_conf(root, settings)) | settings.spark
+
+
+def server_of(conf: Mapping[str, str]) -> str | None:
+    """The URL of the Spark Connect server that sessions of a configuration are of; None where they have a JVM of their
+    own."""
     return os.environ.get("SPARK_REMOTE") or conf.get("spark.remote") or None
 
 
@@ -86,11 +92,11 @@ def spark_machine(root: Path, settings: Settings) -> Machine:
     """The cores and the memory that Spark's configuration gives to sessions of the project: this machine's, or those
     of its executors. What a remote server has, or a cluster that grows, is not known: UNKNOWN_MACHINE stands for it."""
     try:
-        conf = read_conf(session_conf(root, settings)) | settings.spark
+        conf = spark_conf(root, settings)
     except SettingsError:  # whoever opens a session says it
         conf = dict(settings.spark)
     master = conf.get("spark.master", "local[*]")
-    if os.environ.get("SPARK_REMOTE") or conf.get("spark.remote"):
+    if server_of(conf) is not None:
         return UNKNOWN_MACHINE
     if local := re.fullmatch(r"local(?:\[(\*|\d+)(?:,\s*\d+)?\])?", master):
         said = local[1] or "1"

@@ -23,6 +23,7 @@ from backfill_assets.adapters.machine import (
     read_conf,
     server_of,
     session_conf,
+    spark_conf,
 )
 from backfill_assets.adapters.server import session_of_server
 from backfill_assets.adapters.spark_errors import causes, spark_reason
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 def check_machine(root: Path, settings: Settings) -> None:
     """Raise SettingsError when no session could be opened here: no Java, an old one, no room on disk. Opens none."""
-    if server_of(root, settings) is not None:
+    if server_of(spark_conf(root, settings)) is not None:
         return
     if "pyspark" in sys.modules and current_jvm() is not None:
         return
@@ -57,8 +58,8 @@ def spark_session(root: Path, settings: Settings, *, long: bool = False) -> Spar
     """
     with LOCK:
         errors_reach_people_as_ours()
-        if (server := server_of(root, settings)) is not None:
-            return session_of_server(server, read_conf(session_conf(root, settings)) | settings.spark, settings)
+        if (server := server_of(conf := spark_conf(root, settings))) is not None:
+            return session_of_server(server, conf, settings)
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
 
@@ -103,7 +104,7 @@ def keep_session(root: Path, settings: Settings, *, idle: float, ready: Callable
     ended. Raises SettingsError as `spark_session` does, and for sessions that cannot be shared; StateError when another
     process keeps one."""
     cannot = "no session is kept for this project"
-    if server_of(root, settings) is not None:
+    if server_of(spark_conf(root, settings)) is not None:
         raise SettingsError(cannot, why="its Spark is a server's, which runs anyway", fix="go on without")
     wanted = _wanted(root, settings)
     if wanted.hive:

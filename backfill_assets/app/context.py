@@ -285,10 +285,9 @@ class Context:
 
     def spark_conf(self) -> dict[str, str]:
         """What the configuration's folder and the project's settings say of its session. Opens none."""
-        from backfill_assets.adapters.machine import read_conf, session_conf
+        from backfill_assets.adapters.machine import spark_conf
 
-        settings = self.project.settings
-        return read_conf(session_conf(self.project.root, settings)) | settings.spark
+        return spark_conf(self.project.root, self.project.settings)
 
     @property
     def storage(self) -> DeltaTableStorage:
@@ -305,9 +304,8 @@ class Context:
         session only then, and to ask a server."""
         from backfill_assets.adapters.machine import server_of
 
-        settings = self.project.settings
-        shared = self.spark_conf().get("spark.sql.catalogImplementation") == "hive"
-        if not shared and server_of(self.project.root, settings) is None:
+        settings, conf = self.project.settings, self.spark_conf()
+        if conf.get("spark.sql.catalogImplementation") != "hive" and server_of(conf) is None:
             return None
         from backfill_assets.adapters.named_tables import NamedTables
         from backfill_assets.adapters.spark_views import SparkViews, is_shared_catalog

@@ -37,6 +37,7 @@ def examine(root: Path) -> list[DoctorCheck]:
         delta_jars,
         server_of,
         session_conf,
+        spark_conf,
     )
     from backfill_assets.app.context import Context
     from backfill_assets.app.warehouse import check_tables, probe_server, probe_store, reach_sources
@@ -57,7 +58,7 @@ def examine(root: Path) -> list[DoctorCheck]:
 
     def on_server() -> bool:
         with suppress(BackfillError):
-            return server_of(root, load_settings(root)) is not None
+            return server_of(spark_conf(root, load_settings(root))) is not None
         return False
 
     in_buckets = [place for place in source_places(root) if is_s3(place)]

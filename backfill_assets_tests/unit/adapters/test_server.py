@@ -18,7 +18,7 @@ from pyspark.errors import AnalysisException
 
 from backfill_assets.adapters import remote_session, server
 from backfill_assets.adapters.jvm import ran_out_of_memory
-from backfill_assets.adapters.machine import server_of
+from backfill_assets.adapters.machine import server_of, spark_conf
 from backfill_assets.adapters.remote_session import AnswersSoon, RemoteSession
 from backfill_assets.adapters.server import session_of_server
 from backfill_assets.adapters.session import check_machine, keep_session
@@ -46,14 +46,14 @@ def test_a_project_has_a_server_where_its_configuration_names_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The environment goes before the settings, these before the configuration's folder; without, a JVM of its own."""
-    assert server_of(tmp_path, Settings()) is None
+    assert server_of(spark_conf(tmp_path, Settings())) is None
     (tmp_path / "spark-defaults.conf").write_text("spark.remote sc://of-the-folder\n")
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    assert server_of(tmp_path, Settings()) == "sc://of-the-folder"
+    assert server_of(spark_conf(tmp_path, Settings())) == "sc://of-the-folder"
     settings = Settings(spark={"spark.remote": "sc://of-the-settings"})
-    assert server_of(tmp_path, settings) == "sc://of-the-settings"
+    assert server_of(spark_conf(tmp_path, settings)) == "sc://of-the-settings"
     monkeypatch.setenv("SPARK_REMOTE", "sc://of-the-environment")
-    assert server_of(tmp_path, settings) == "sc://of-the-environment"
+    assert server_of(spark_conf(tmp_path, settings)) == "sc://of-the-environment"
 
 
 def test_which_server_it_is_decides_no_rows() -> None:
