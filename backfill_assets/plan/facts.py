@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cache
 from typing import Protocol
 
 from backfill_assets.audits.digest import audits_digest
@@ -249,17 +250,16 @@ def bounded_now(
     only when they cut anything off, or a model has a `ready`.
     """
     waiting = {name for name, model in project.models.items() if model.waits}
+    history = cache(lambda: History(control.ledger))
     if waiting:
         pointers = {n: p for n, p in control.environments.read(environment).pointers.items() if n in waiting}
-        groups = History(control.ledger)
         others = {n: p for n, p in pointers.items() if p.version != project.fingerprints[n]}
         zones = _zones(_recorded(others, control.versions.all())) if others else {}
-        project = with_shown_whole(project, pointers, shown_states(project, pointers, groups, log), zones)
+        project = with_shown_whole(project, pointers, shown_states(project, pointers, history(), log), zones)
     cut = bounded(project, extents, now, ready_until=ready_until)
     if cut.models == project.models:
         return project
-    groups = History(control.ledger)
-    seen = _coverages(project, groups, log, list(project.models), now)
+    seen = _coverages(project, history(), log, list(project.models), now)
     return bounded(project, extents, now, {name: covered.built for name, (covered, _) in seen.items()}, ready_until)
 
 

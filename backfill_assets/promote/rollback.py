@@ -125,7 +125,7 @@ def propose_rollback(
     rules = control.rules.in_force(environment, declared_rules(project)).rules
     losses = [*_losses(steps, problem), *_redeclared(steps, as_it_was), *_consumers(project, rules, steps)]
     showed = {s.model: s.older.covers for s in steps if s.older}
-    losses += apart_after(as_it_was or project, control.ledger, seen, after, showed)
+    losses += apart_after(as_it_was or project, control.ledger, entries, seen, after, showed)
     return Rollback(
         environment=seen,
         after=after,

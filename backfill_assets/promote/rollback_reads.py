@@ -15,17 +15,24 @@ from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.stale_inputs import stale_inputs
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.ledger import DECIDING, Ledger, by_version
+from backfill_assets.state.ledger import DECIDING, EntriesByVersion, Ledger, by_version
 
 
 def apart_after(
-    project: Project, ledger: Ledger, seen: Environment, after: Environment, then: Mapping[str, Ranges]
+    project: Project,
+    ledger: Ledger,
+    known: EntriesByVersion,
+    seen: Environment,
+    after: Environment,
+    then: Mapping[str, Ranges],
 ) -> list[Obstacle]:
-    """What stays and read rows that would go out of sight. `project` as the older release shows it; `then`: what that
-    showed of each model that moves, which is as it was then."""
+    """What stays and read rows that would go out of sight. `project` as the older release shows it; `known`: all that
+    decides in the ledger of some models, which were read; `then`: what the release showed of each model that moves,
+    which is as it was then."""
     readers = [m for m in project.models.values() if {m.name, *(u.name for u in m.upstreams)} & then.keys()]
     names = {name for m in readers for name in (m.name, *(u.name for u in m.upstreams))} & after.pointers.keys()
-    entries = by_version(ledger.entries(sorted(names), kinds=DECIDING)) if names else {}
+    others = names - {name for name, _ in known}
+    entries = {**known, **by_version(ledger.entries(sorted(others), kinds=DECIDING))} if others else known
 
     def stale(environment: Environment) -> dict[tuple[str, str], Ranges]:
         found: dict[tuple[str, str], Ranges] = {}
