@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.core.model import Model
@@ -22,8 +22,13 @@ from backfill_assets.state.columns import instant, micros
 from backfill_assets.state.history import VersionHistory
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.ledger import Kind as Said
+from backfill_assets.state.pieces import Pieces
+from backfill_assets.state.read_inputs import ReadInputs
 from backfill_assets.watch.facts import WatchFacts
 from backfill_assets.watch.notice import Notice, NoticeKind
+
+if TYPE_CHECKING:
+    from backfill_assets.state.columns import Numbers
 
 MOST_NAMED = 3
 
@@ -174,17 +179,15 @@ def _to_look_at(
     import numpy as np
 
     for segment in pointer.segments:
-        known = look.entries.get((pointer.model, segment.version), ())
-        pieces = known.shown(segment) if isinstance(known, VersionHistory) and look.reads else None
-        codes = look.reads.codes(known, pieces) if isinstance(known, VersionHistory) and look.reads and pieces else None
         alone = replace(pointer, segments=Segments([segment]))
-        if not isinstance(known, VersionHistory) or pieces is None or codes is None or look.reads is None:
+        if (plain := _plain(look, pointer.model, segment)) is None:
             yield from (_looked(*shown, source) for shown in shown_parts(look.entries, alone))
             continue
+        reads, known, pieces, codes = plain
         others = {(pointer.model, segment.version): known.others}
         found = [_looked(*shown, source) for shown in shown_parts(others, alone)]
         texts, each = np.unique(codes, return_inverse=True)
-        read = [look.reads.text(code).get(source) for code in texts.tolist()]
+        read = [reads.text(code).get(source) for code in texts.tolist()]
         files = np.array([r is not None and "commit" not in r and "files" in r for r in read], np.bool_)[each]
         spans = [reach(r) for r in read]
         first = np.array([micros(s.start) if s else 0 for s in spans], np.int64)[each]
@@ -194,6 +197,16 @@ def _to_look_at(
         found += [(segment, Interval(instant(a), instant(b)), read[text], _NO_MATTER, "") for a, b, text in ends]
         found += [_looked(segment, *one, source) for one in pieces.where(files).sources()]
         yield from sorted(found, key=lambda each: each[1])
+
+
+def _plain(look: WatchFacts, model: str, segment: Segment) -> tuple[ReadInputs, VersionHistory, Pieces, Numbers] | None:
+    """What of a segment the newest builds of plain intervals made, with which text says what each read; None where
+    entries have to be looked at."""
+    known = look.entries.get((model, segment.version), ())
+    if look.reads is None or not isinstance(known, VersionHistory) or not (pieces := known.shown(segment)):
+        return None
+    codes = look.reads.codes(known, pieces)
+    return None if codes is None else (look.reads, known, pieces, codes)
 
 
 def _looked(segment: Segment, part: Interval, entry: Entry, source: str) -> Looked:
