@@ -117,12 +117,13 @@ def remove(place: str) -> None:
     if is_s3(place):
         remove_all(place)
         return
-    for name in (folder := ArrowFolder(place)).names():
-        folder.delete(name)
-    if (path := local(place)) is not None:
-        shutil.rmtree(path, ignore_errors=True)
-        with suppress(OSError):  # another process has a probe there
-            Path(path).parent.rmdir()
+    if (path := local(place)) is None:
+        for name in (folder := ArrowFolder(place)).names():
+            folder.delete(name)
+        return
+    shutil.rmtree(path, ignore_errors=True)
+    with suppress(OSError):  # another process has a probe there
+        Path(path).parent.rmdir()
 
 
 def _other(client: str, place: str, why: str, fix: str = "") -> SettingsError:

@@ -80,8 +80,7 @@ def review_plan(context: Context, plan: str) -> PlanLook:
 
 def plan_of_model(context: Context, model: str) -> str:
     """The newest open plan that changes a model, else the newest that did; "" where none ever did."""
-    found = plans_of_models(context, [model]).get(model)
-    return found.id if found else ""
+    return _newest(context, [model])
 
 
 def plan_of_source(context: Context, source: str) -> str:
