@@ -10,16 +10,16 @@ import functools
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.lazy_sequence import LazySequence
 from backfill_assets.core.segments import Segment
 from backfill_assets.state.columns import instant
-from backfill_assets.state.ledger import DECIDING, Coverage, Entry, Kind, Ledger, coverage
-from backfill_assets.state.ledger import by_version as grouped
+from backfill_assets.state.ledger import DECIDING, Coverage, Entry, Kind, Ledger, by_version, coverage
 from backfill_assets.state.pieces import Pieces, Sources
-from backfill_assets.state.plain_intervals import VersionColumns, among, by_version
+from backfill_assets.state.plain_intervals import VersionColumns, among, version_columns
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -36,7 +36,7 @@ _FEW = 3
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class VersionHistory(Sequence[Entry]):
+class VersionHistory(LazySequence[Entry]):
     """The entries of one version, oldest first: read when somebody looks at them."""
 
     key: VersionKey
@@ -102,22 +102,9 @@ class VersionHistory(Sequence[Entry]):
         return self.decides
 
     def __len__(self) -> int:
-        return len(self._entries())
+        return len(self._listed())
 
-    def __iter__(self) -> Iterator[Entry]:
-        return iter(self._entries())
-
-    @overload
-    def __getitem__(self, at: int) -> Entry: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Entry]: ...
-    def __getitem__(self, at: int | slice) -> Entry | Sequence[Entry]:
-        return self._entries()[at]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and [*self] == [*other]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-
-    def _entries(self) -> Sequence[Entry]:
+    def _listed(self) -> Sequence[Entry]:
         return self._reader.entries(self.key)
 
 
@@ -127,7 +114,7 @@ class History(Mapping["VersionKey", Sequence[Entry]]):
 
     def __init__(self, ledger: Ledger) -> None:
         said = ledger.columns(COLUMNS)
-        found = by_version(said)
+        found = version_columns(said)
         reader = _Reader(ledger, int(said.numbers["sequence"].max(initial=-1)), found)
         audits = said.texts["audits"].values[:] if found else ()
         self._versions = {each.key: _version(each, audits, reader) for each in sorted(found, key=lambda v: v.key)}
@@ -161,7 +148,7 @@ class _Reader:
                 read = self._ledger.chosen(COLUMNS, self._of_others()) if self._in_others else []
                 if len(read) != self._in_others:
                     raise _lost()
-                self._others = grouped(read)
+                self._others = by_version(read)
             return self._others.get(key, ())
 
     def entries(self, key: VersionKey) -> Sequence[Entry]:
@@ -170,7 +157,7 @@ class _Reader:
             if key not in self._read and not self._all:
                 self._all = len(self._read) >= _FEW
                 models = None if self._all else [key[0]]
-                read = grouped(
+                read = by_version(
                     e for e in self._ledger.entries(models, kinds=DECIDING | {Kind.FAILED}) if e.sequence <= self._last
                 )
                 self._read = {**read, **self._read}

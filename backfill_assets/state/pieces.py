@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.lazy_sequence import LazySequence
 from backfill_assets.state.columns import instant, micros
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _all(like: Pieces, found: Sequence[Pieces]) -> Pieces:
 
 
 @dataclass(slots=True, eq=False)
-class Sources(Sequence[Source]):
+class Sources(LazySequence[Source]):
     """Which BUILT entry computed each part of a version: those that were looked at one by one, and pieces whose entries
     are read when somebody looks at them. By start."""
 
@@ -142,19 +143,6 @@ class Sources(Sequence[Source]):
 
     def __len__(self) -> int:
         return len(self.single) + sum(map(len, self.pieces))
-
-    def __iter__(self) -> Iterator[Source]:
-        return iter(self._listed())
-
-    @overload
-    def __getitem__(self, at: int) -> Source: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Source]: ...
-    def __getitem__(self, at: int | slice) -> Source | Sequence[Source]:
-        return self._listed()[at]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and self._listed() == tuple(other)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
     def _listed(self) -> tuple[Source, ...]:
         if self._all is None:

@@ -64,7 +64,7 @@ class VersionColumns:
     """How many entries are in these."""
 
 
-def by_version(said: Columns) -> list[VersionColumns]:
+def version_columns(said: Columns) -> list[VersionColumns]:
     """What columns of the ledger say of each version of which more is recorded than that batches began. Only the kinds
     that decide are looked at."""
     import numpy as np

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import overload
 
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
+from backfill_assets.core.lazy_sequence import LazySequence
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment, Segments
 from backfill_assets.state.history import VersionHistory
@@ -35,7 +35,7 @@ class ShownPart:
 
 
 @dataclass(slots=True, eq=False)
-class ShownParts(Sequence[ShownPart]):
+class ShownParts(LazySequence[ShownPart]):
     """The parts of what is shown: those that were looked at one by one, and pieces of segments whose entries are read
     when somebody looks at them."""
 
@@ -51,11 +51,7 @@ class ShownParts(Sequence[ShownPart]):
     def __len__(self) -> int:
         return len(self.single) + sum(len(p) for _, p in self.pieces)
 
-    @overload
-    def __getitem__(self, at: int) -> ShownPart: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[ShownPart]: ...
-    def __getitem__(self, at: int | slice) -> ShownPart | Sequence[ShownPart]:
+    def _listed(self) -> Sequence[ShownPart]:
         if self._all is None:
             read = (
                 ShownPart(segment=replace(segment, interval=part), entry=entry)
@@ -63,10 +59,7 @@ class ShownParts(Sequence[ShownPart]):
                 for part, entry in pieces.sources()
             )
             self._all = (*self.single, *read)
-        return self._all[at]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and [*self] == [*other]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return self._all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
