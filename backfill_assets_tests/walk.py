@@ -39,11 +39,11 @@ cli.build_commands:apply                              the request is parsed; not
     app.carry_out:carry_out
       build.apply:apply                         models in dependency order
         build.build:build                       one model over its intervals
-          build.worker:Worker.batch             one batch, with retries
+          build.batch:build_batch               one batch, with retries
             adapters.engine:SparkEngine.write   one commit, tagged with the batch
               adapters.inputs:input_frame       what it reads, at frozen commits
             state.ledger:Ledger.append          BUILT, after the commit
-          build.worker:Worker.audit             what has no verdict yet, in one go
+          build.audit:audit_built               what has no verdict yet, in one go
             build.reads:audit_reads             what audits look at beside the rows
             adapters.engine:SparkEngine.scan    exactly that commit
               audits.scan:scan_audits

@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.audits.judge import red
+from backfill_assets.build.audit import audit_built
+from backfill_assets.build.batch import build_batch
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.engine import Input, Job, ModelInput, SourceInput
 from backfill_assets.build.engine_restart import on_engine
@@ -146,7 +148,7 @@ def _carry_out(
     worker = Worker(bench=bench, job=job, digest=audits_digest(model), removals=work.removals, engine=engine)
     for again in range(1 + model.retries):
         _run_all(worker, todo)
-        worker.audit(intervals)
+        audit_built(worker, intervals)
         have, _ = current_coverage(bench, name)
         pending = (good | recheck) - have[name].complete - worker.settled
         if not pending or bench.stop.is_set() or bench.hold.ended:
@@ -294,7 +296,7 @@ def _run_all(worker: Worker, batches: Sequence[Interval]) -> None:
     """Run the batches, `batch_concurrency` at a time, until all are done or the bench stops; audit as they pile up."""
     stop, audited = worker.bench.stop, time.monotonic()
     with ThreadPoolExecutor(max_workers=worker.job.model.batch_concurrency, thread_name_prefix="batch") as pool:
-        running: set[Future[None]] = {pool.submit(worker.batch, interval) for interval in batches}
+        running: set[Future[None]] = {pool.submit(build_batch, worker, interval) for interval in batches}
         try:
             while running:
                 done, running = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
@@ -303,7 +305,7 @@ def _run_all(worker: Worker, batches: Sequence[Interval]) -> None:
                 if stop.is_set():
                     worker.engine.cancel()
                 elif running and time.monotonic() - audited > AUDIT_AFTER:
-                    worker.audit(Ranges.of(worker.built))
+                    audit_built(worker, Ranges.of(worker.built))
                     audited = time.monotonic()
         except BaseException:
             stop.set()

@@ -83,7 +83,7 @@ COPIES = (
     broken("days of which something bad is known are computed", "plan/renamed_columns.py", ".without(bad).joined()", ".joined()", "plan/test_renamed_columns.py"),
     broken("rows of older logic are computed", "plan/renamed_columns.py", "for p in known.of(pointer.version) if", "for p in known.parts if", "plan/test_renamed_columns.py"),
     broken("a red copy is not made again", "plan/renamed_columns.py", " - Ranges.of(part for part, _ in refused)", "", "plan/test_renamed_columns.py"),
-    broken("copies are of the plan's own code", "build/worker.py", "if copied.version != self.job.version:", "if False:", "plan/test_renamed_columns.py"),
+    broken("copies are of the plan's own code", "build/batch.py", "if copied.version != version:", "if False:", "plan/test_renamed_columns.py"),
     broken("what does not count any more is not copied", "build/copying.py", "if left := Ranges((interval,)) - (good & Ranges.of(part for part, _ in found)):", "if left := Ranges():", "plan/test_renamed_columns.py"),
     broken("a copy has as many rows", "build/copying.py", "if before != after:", "if False:", "plan/test_renamed_columns.py"),
     broken("a copy says what its rows were computed from", "build/copying.py", "inputs=entry.inputs, ", "", "plan/test_renamed_columns.py"),

@@ -17,9 +17,9 @@ def test_the_walk_is_true() -> None:
     ("text", "why"),
     [
         ("build.build:bild", "there is no build.build:bild"),
-        ("build.build:build\n  build.worker:Worker.bath", "there is no build.worker:Worker.bath"),
-        ("build.apply:apply\n  build.worker:Worker.batch", "does not call"),
-        ("build.build:build\n  build.worker:Worker.batch\n  promote.promote:promote", "build:build does not call"),
+        ("build.build:build\n  build.batch:build_bath", "there is no build.batch:build_bath"),
+        ("build.apply:apply\n  build.batch:build_batch", "does not call"),
+        ("build.build:build\n  build.batch:build_batch\n  promote.promote:promote", "build:build does not call"),
         ("audits.compile:compile_scan\n  state.ledger:Ledger.append", "does not call"),
         ("build.build:build\n" * (walk.MOST + 1), "are more than"),
     ],
