@@ -37,7 +37,7 @@ from backfill_assets.promote.gate import ROWS, Verdict, gate
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.promote import ViewCatalog
 from backfill_assets.promote.proposal import propose
-from backfill_assets.promote.release import Attempt, Released, Sealing, release_case
+from backfill_assets.promote.release import Attempt, Mover, Released, Sealing, release_case
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.columns import Columns
 from backfill_assets.state.control import Control
@@ -528,7 +528,11 @@ class World:
             made = made if models is None else replace(made, models=tuple(models))
             return cases.promotion(asked, facts, made, stored=stored, purpose=purpose)
 
-        return release_case(control, self.tables, "prod", views, attempted(look), by=by, evidence=sealed)
+        return release_case(
+            Mover(control=control, log=self.tables, environment="prod", views=views, by=by),
+            attempted(look),
+            evidence=sealed,
+        )
 
 
 def gated(

@@ -17,7 +17,7 @@ from pathlib import Path
 
 PACKAGE = "backfill_assets"
 ROOT = Path(__file__).parent.parent / PACKAGE
-MOST = 50
+MOST = 46
 WALK = """\
 cli.build_commands:apply                              the request is parsed; nothing below knows a terminal
   cli.base:open_place
@@ -57,13 +57,12 @@ cli.build_commands:apply                              the request is parsed; not
       app.gate:promotion_case                   all that the gate looks at
       app.evidence:write_packets                of the plan, before anything moves
       app.evidence:seal_release                 of the release
-      app.release:release_by_case
-        promote.release:release_case            again, from fresh facts, after a lost race
-          promote.gate:gate                     every rule in order, all obstacles
-          promote.promote:promote               views are expanded, pointers flip, views are settled
-            state.environment:Environments.flip all pointers in one commit
-            adapters.spark_views:SparkViews.settle
-              promote.views:plain_view          what prod shows: its segments at their commits
+      promote.release:release_case              again, from fresh facts, after a lost race
+        promote.gate:gate                       every rule in order, all obstacles
+        promote.promote:promote                 views are expanded, pointers flip, views are settled
+          state.environment:Environments.flip   all pointers in one commit
+          adapters.spark_views:SparkViews.settle
+            promote.views:plain_view            what prod shows: its segments at their commits
 app.query:query_views                           where no catalog is shared, a reader makes its views itself
   adapters.spark_views:show_environment
 """

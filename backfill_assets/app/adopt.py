@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from backfill_assets.adapters.adoption import (
     Rows,
@@ -35,8 +36,9 @@ from backfill_assets.adapters.foreign_table import (
 )
 from backfill_assets.adapters.table_log import batch_metadata
 from backfill_assets.app.context import Context
+from backfill_assets.app.evidence import seal_release
 from backfill_assets.app.gate import cases_of
-from backfill_assets.app.release import release_by_case
+from backfill_assets.app.release import mover
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.build.build import build, create_version
 from backfill_assets.build.engine import Job
@@ -57,7 +59,7 @@ from backfill_assets.promote.case import Case
 from backfill_assets.promote.changed_rows import find_changed_rows
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.proposal import Proposal, Wanted
-from backfill_assets.promote.release import Attempt
+from backfill_assets.promote.release import Attempt, release_case
 from backfill_assets.state.environment import refuse_other_letters
 from backfill_assets.state.ledger import Entry, Kind, coverage, new_id
 from backfill_assets.state.versions import table_path
@@ -379,7 +381,7 @@ def _show(context: Context, model: Model, done: Adopted) -> Adopted:
         )
         return Attempt(case=case)
 
-    moved = release_by_case(context, look)
+    moved = release_case(mover(context), look, evidence=partial(seal_release, context))
     if not moved.moved:
         return replace(done, verdict=moved.verdict)
     publish_contracts(context.project, context.control, moved.environment, (model.name,), at=datetime.now(UTC))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from functools import partial
 
 from backfill_assets.adapters.caches import CacheFile, old_cache_files, remove_cache_files
 from backfill_assets.adapters.named_tables import NamedTableStorage
 from backfill_assets.adapters.packets import packet_folders, remove_packet
 from backfill_assets.app.context import Context
-from backfill_assets.app.release import release_by_case
+from backfill_assets.app.evidence import seal_release
+from backfill_assets.app.release import mover
 from backfill_assets.core.errors import BackfillError, PromotionError
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.evidence.orphans import UNDER_WAY, PacketFolder, orphans
@@ -19,7 +21,7 @@ from backfill_assets.promote.clock import check_clock
 from backfill_assets.promote.compaction import Corrections, compact, compaction_case, find_many_corrections
 from backfill_assets.promote.janitor import Cleanup, Unreachable, find_unreachable, sweep
 from backfill_assets.promote.promote import recover, write_again
-from backfill_assets.promote.release import Attempt
+from backfill_assets.promote.release import Attempt, release_case
 from backfill_assets.state.environment import Environment, schema_name
 
 
@@ -127,7 +129,7 @@ def _join(context: Context, crowd: Corrections) -> str:
             facts = context.facts()
             return Attempt(case=compaction_case(crowd, pointer, context.control, context.project, facts, context.log))
 
-        done = release_by_case(context, look)
+        done = release_case(mover(context), look, evidence=partial(seal_release, context))
         if not done.verdict.open:
             raise PromotionError("the copy is not shown", why="; ".join(map(str, done.verdict.obstacles)))
         return done.environment

@@ -14,7 +14,7 @@ from backfill_assets.app.evidence import seal_release, write_packets
 from backfill_assets.app.gate import promotion_case
 from backfill_assets.app.plan import plan_by_now
 from backfill_assets.app.prove import prove_built
-from backfill_assets.app.release import release_by_case
+from backfill_assets.app.release import mover
 from backfill_assets.compare.codec import diff_from_json
 from backfill_assets.compare.coverage import expected_coverage, found_coverage
 from backfill_assets.compare.diff import Diff
@@ -30,7 +30,7 @@ from backfill_assets.promote.consent import vouching
 from backfill_assets.promote.gate import ROWS, Verdict, compared, gate
 from backfill_assets.promote.lifecycle import end_promoted, end_sealed, find_plan, record_move
 from backfill_assets.promote.obstacle import Obstacle
-from backfill_assets.promote.release import Attempt, Sealing
+from backfill_assets.promote.release import Attempt, Sealing, release_case
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, PlanStatus
 from backfill_assets.state.proofs import DIFF, newest_proofs
@@ -78,7 +78,9 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
     stored = find_plan(context.control, plan) if plan else None
     asked = stored_request(context.control, stored.id) if stored else asked
     before = context.control.environments.read(context.environment)
-    done = release_by_case(context, partial(_look, context, asked, plan), evidence=partial(_evidence, context, stored))
+    done = release_case(
+        mover(context), partial(_look, context, asked, plan), evidence=partial(_evidence, context, stored)
+    )
     if done.verdict.open:
         end = end_promoted if done.moved else end_sealed  # of one that was killed when it had moved
         end(context.control, done.environment, by=context.user, views=context.shared_views, beside=done.packets)

@@ -1,42 +1,27 @@
-"""How does the environment move by a case, and which rules are recorded with it?"""
+"""Who moves the environment, and which rules are recorded with it?"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
 
 from backfill_assets.app.approver import acting_approver
 from backfill_assets.app.context import Context
-from backfill_assets.app.evidence import seal_release
 from backfill_assets.promote.case import Case, Purpose
-from backfill_assets.promote.release import A, Released, Sealing, release_case
+from backfill_assets.promote.release import Mover
 from backfill_assets.promote.rules_change import record_rules, rules_to_record
 
 
-def release_by_case(
-    context: Context,
-    look: Callable[[], A],
-    *,
-    evidence: Callable[[Sealing[A]], Mapping[str, str]] | None = None,
-    back_to: str = "",
-    at_once: bool = False,
-) -> Released[A]:
-    """Move the environment by what `look` finds and the gate lets through, as the account that acts.
-
-    `evidence` None: the release's own packet alone. `release_case` says what the others are, and what is raised.
-    """
-    return release_case(
-        context.control,
-        context.log,
-        context.environment,
-        context.shared_views(),
-        look,
+def mover(context: Context) -> Mover:
+    """The account that acts, and what it moves. What a promotion brings to the rules is recorded as it moves."""
+    return Mover(
+        control=context.control,
+        log=context.log,
+        environment=context.environment,
+        views=context.shared_views(),
         by=context.user,
-        evidence=evidence or partial(seal_release, context),
         rules=partial(_rules, context),
-        back_to=back_to,
-        at_once=at_once,
     )
 
 

@@ -9,13 +9,13 @@ from functools import partial
 from backfill_assets.app.carry_out import Carried, Follow, carry_out, unseen
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import seal_release
-from backfill_assets.app.release import release_by_case
+from backfill_assets.app.release import mover
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.lifecycle import end_promoted
 from backfill_assets.promote.promote import recover
 from backfill_assets.promote.rehearsal import Readability, rehearse
-from backfill_assets.promote.release import Attempt
+from backfill_assets.promote.release import Attempt, release_case
 from backfill_assets.promote.rollback import Rollback, propose_rollback, rollback_work
 from backfill_assets.promote.rollback_run import RolledBack, carry_out_rollback, rollback_case, rollback_obstacles
 from backfill_assets.state.environment import Environment
@@ -94,8 +94,8 @@ def roll_back(
                 case=rollback_case(context.project, facts, context.control, context.log, again, way, at_once=at_once)
             )
 
-        done = release_by_case(
-            context,
+        done = release_case(
+            mover(context),
             look,
             evidence=partial(seal_release, context, back_to=found.release, at_once=at_once, reason=reason),
             back_to=found.release.id,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from backfill_assets.adapters.heartbeat import sending_heartbeats
 from backfill_assets.app.carry_out import Carried, Follow, carry_out, unseen
 from backfill_assets.app.context import Context
+from backfill_assets.app.evidence import seal_release
 from backfill_assets.app.gate import promotion_case
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import Promoted
-from backfill_assets.app.release import release_by_case
+from backfill_assets.app.release import mover
 from backfill_assets.app.watch import find_unsettled
 from backfill_assets.contracts.publish import promoted_audits
 from backfill_assets.core.errors import BackfillError
@@ -22,7 +24,7 @@ from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.extend import as_published, routine_case, settling_case
 from backfill_assets.promote.obstacle import Obstacle
-from backfill_assets.promote.release import Attempt
+from backfill_assets.promote.release import Attempt, release_case
 from backfill_assets.promote.settled import redeclared, settling_request
 from backfill_assets.state.ledger import new_id
 
@@ -106,7 +108,7 @@ def _show_settled(context: Context, request: Request, built: Plan) -> Settled:
         case, held = settling_case(context.project, facts, request, late, asked)
         return _Holding(case=case, held=held)
 
-    done = release_by_case(context, look)
+    done = release_case(mover(context), look, evidence=partial(seal_release, context))
     replaced = done.verdict.changed if done.moved else {}
     return Settled(replaced=replaced, held=(*done.attempt.held, *done.verdict.obstacles))
 
@@ -137,7 +139,7 @@ def promote_green(context: Context) -> Promoted:
         case, held = routine_case(context.project, facts, asked)
         return _Holding(case=case, held=held)
 
-    done = release_by_case(context, look)
+    done = release_case(mover(context), look, evidence=partial(seal_release, context))
     return Promoted(
         before=before,
         environment=done.environment,

@@ -71,16 +71,24 @@ class Sealing(Generic[A]):
         return self.attempt.case
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mover:
+    """Who moves which environment, over which records, and its views in a shared catalog."""
+
+    control: Control
+    log: TableLog
+    environment: str
+    views: ViewCatalog | None
+    by: str
+    rules: Callable[[Case], Mapping[str, object]] = lambda _: {}
+    """Says which rules are in force for what moves."""
+
+
 def release_case(
-    control: Control,
-    log: TableLog,
-    environment: str,
-    views: ViewCatalog | None,
+    mover: Mover,
     look: Callable[[], A],
     *,
-    by: str,
     evidence: Callable[[Sealing[A]], Mapping[str, str]],
-    rules: Callable[[Case], Mapping[str, object]] = lambda _: {},
     back_to: str = "",
     at_once: bool = False,
 ) -> Released[A]:
@@ -89,25 +97,25 @@ def release_case(
     same, the packets that were written stand.
 
     An interrupted promotion is finished or withdrawn first. `evidence` writes the packets of what moves and returns
-    their digests: of the release by its id, of plans by theirs; nothing moves without the release's own. `rules` says
-    which were in force, `back_to` is the release that a rollback goes to, `at_once` whether it takes losses into the
-    bargain. Raises PromotionError when another promotion is under way, or the environment is too busy, or there is no
-    packet.
+    their digests: of the release by its id, of plans by theirs; nothing moves without the release's own. `back_to` is
+    the release that a rollback goes to, `at_once` whether it takes losses into the bargain. Raises PromotionError when
+    another promotion is under way, or the environment is too busy, or there is no packet.
     """
+    control, environment = mover.control, mover.environment
     release, digests, pointers = new_release(), dict[str, str](), tuple[Pointer, ...]()
     sealed: tuple[object, ...] | None = None
     for _ in range(_ATTEMPTS):
-        recover(control.environments, environment, views)
+        recover(control.environments, environment, mover.views)
         read = records_read(control)
         attempt = look()
         case = attempt.case
         verdict = gate(case)
         if not verdict.open or not verdict.moves:
             return Released(environment=case.environment, verdict=verdict, attempt=attempt, packets=digests)
-        in_force = rules(case)
+        in_force = mover.rules(case)
         judged = verdict, dict(case.environment.pointers), dict(in_force)
         if sealed != judged:
-            pointers = with_counts(log, verdict.pointers)
+            pointers = with_counts(mover.log, verdict.pointers)
             sealing = Sealing(
                 release=release, attempt=attempt, pointers=pointers, removed=verdict.removed, rules=in_force
             )
@@ -117,7 +125,7 @@ def release_case(
                 f"{environment} does not move", why=f"release {release} has no evidence packet", fix="report it, please"
             )
         note = ReleaseNote(
-            by=by,
+            by=mover.by,
             back_to=back_to,
             evidence=digests,
             compaction=case.purpose is Purpose.JOIN,
@@ -132,7 +140,7 @@ def release_case(
                 control.environments,
                 case.environment,
                 pointers,
-                views,
+                mover.views,
                 release=release,
                 remove=verdict.removed,
                 note=note,

@@ -324,7 +324,7 @@ def test_a_restore_names_files_that_are_gone(place: Context, table: Path, tmp_pa
 
 STEPS: list[tuple[object, str]] = [
     (adopting, "create_version"), (adopting, "write_link"), (adopting, "write_counts"), (adopting, "_record"),
-    (adopting, "build"), (adopting, "release_by_case"), (adopting, "publish_contracts"),
+    (adopting, "build"), (adopting, "release_case"), (adopting, "publish_contracts"),
 ]  # fmt: skip
 
 
@@ -351,7 +351,7 @@ def test_killed_at_any_step(
         with pytest.raises(Killed):
             adopt(place, Adoption(model="daily", table=str(table)))
     again = opened(place.project.root, monkeypatch)
-    moved = (name == "release_by_case" and after) or name == "publish_contracts"
+    moved = (name == "release_case" and after) or name == "publish_contracts"
     if moved:
         with pytest.raises(PlanError, match="shows daily already"):
             adopt(again, Adoption(model="daily", table=str(table)))

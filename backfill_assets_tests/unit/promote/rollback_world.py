@@ -13,7 +13,7 @@ from backfill_assets.promote.case import Case
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.promote import promote
 from backfill_assets.promote.rehearsal import Readability, rehearse
-from backfill_assets.promote.release import release_case
+from backfill_assets.promote.release import Mover, release_case
 from backfill_assets.promote.rollback import Rollback, propose_rollback, rollback_work
 from backfill_assets.promote.rollback_run import RolledBack, carry_out_rollback, rollback_case, rollback_obstacles
 from backfill_assets.state.environment import Environment
@@ -100,12 +100,8 @@ class ProjectHistory:
                 return rollback_case(world.project, facts, world.control, world.tables, again, way, at_once=at_once)
 
             done = release_case(
-                world.control,
-                world.tables,
-                "prod",
-                None,
+                Mover(control=world.control, log=world.tables, environment="prod", views=None, by="bob"),
                 attempted(case),
-                by="bob",
                 evidence=sealed,
                 back_to=found.release.id,
                 at_once=at_once,

@@ -29,7 +29,7 @@ from backfill_assets.promote.gate import gate
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.promote import ViewCatalog
 from backfill_assets.promote.proposal import moved_meanwhile
-from backfill_assets.promote.release import Released, Sealing, release_case
+from backfill_assets.promote.release import Mover, Released, Sealing, release_case
 from backfill_assets.promote.rules_change import record_rules, rules_to_record
 from backfill_assets.promote.settled import settling_request
 from backfill_assets.state.control import Control
@@ -179,7 +179,11 @@ class GovernedWorld(World):
             return sealed(release)
 
         rules = self._rules_by(by, control)
-        return release_case(control, self.tables, "prod", views, attempted(look), by=by, evidence=evidence, rules=rules)
+        return release_case(
+            Mover(control=control, log=self.tables, environment="prod", views=views, by=by, rules=rules),
+            attempted(look),
+            evidence=evidence,
+        )
 
     def settle(
         self,
@@ -215,11 +219,15 @@ class GovernedWorld(World):
             return sealed(release)
 
         rules = self._rules_by(by, control)
-        done = release_case(control, self.tables, "prod", views, attempted(look), by=by, evidence=evidence, rules=rules)
+        done = release_case(
+            Mover(control=control, log=self.tables, environment="prod", views=views, by=by, rules=rules),
+            attempted(look),
+            evidence=evidence,
+        )
         return done, (*held, *done.verdict.obstacles)
 
     def _rules_by(self, by: str, control: Control) -> Callable[[Case], Mapping[str, object]]:
-        """As `release_by_case` does."""
+        """As those of `app/release.py`."""
 
         def rules(case: Case) -> dict[str, object]:
             found = case.facts.rules or self.rules()

@@ -16,7 +16,7 @@ from backfill_assets.promote.case import Case
 from backfill_assets.promote.compaction import Corrections, compact, compaction_case, find_many_corrections
 from backfill_assets.promote.janitor import find_unreachable
 from backfill_assets.promote.lifecycle import open_plan
-from backfill_assets.promote.release import release_case
+from backfill_assets.promote.release import Mover, release_case
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Kind
@@ -61,7 +61,11 @@ def shower(history: ProjectHistory, crowd: Corrections, control: Control) -> Cal
         def look() -> Case:
             return compaction_case(crowd, pointer, control, world.project, world.facts(history.now), world.tables)
 
-        done = release_case(control, world.tables, "prod", None, attempted(look), by="eva", evidence=sealed)
+        done = release_case(
+            Mover(control=control, log=world.tables, environment="prod", views=None, by="eva"),
+            attempted(look),
+            evidence=sealed,
+        )
         assert done.verdict.open, done.verdict
         return done.environment
 

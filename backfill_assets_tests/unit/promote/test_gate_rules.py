@@ -30,7 +30,7 @@ from backfill_assets.promote.gate import gate
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import moved_meanwhile
-from backfill_assets.promote.release import Sealing, release_case
+from backfill_assets.promote.release import Mover, Sealing, release_case
 from backfill_assets.promote.rules_change import record_rules
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.proofs import DIFF, Finding
@@ -153,7 +153,11 @@ def test_a_lost_race_is_gated_again(board: Board) -> None:
         environments.flip(seen, [], remove=["c"], release="other", at=TODAY)
         return sealed(release)
 
-    done = release_case(world.control, world.tables, "prod", None, attempted(look), by="dev@x", evidence=evidence)
+    done = release_case(
+        Mover(control=world.control, log=world.tables, environment="prod", views=None, by="dev@x"),
+        attempted(look),
+        evidence=evidence,
+    )
     assert len(looks) == 2 and not done.moved
     assert any("needs approval" in o.what for o in done.verdict.obstacles)
     assert world.control.environments.read("prod").pointers["a"].version == "a-1"
@@ -181,7 +185,9 @@ def test_rules_that_change_meanwhile_are_the_ones_that_judge(board: Board) -> No
         return record_rules(world.control, now(), None if now().number else files, who, now=NOW).to_json()
 
     done = release_case(
-        world.control, world.tables, "prod", None, attempted(look), by="dev@x", evidence=evidence, rules=rules
+        Mover(control=world.control, log=world.tables, environment="prod", views=None, by="dev@x", rules=rules),
+        attempted(look),
+        evidence=evidence,
     )
     assert len(looks) == 2 and not done.moved and now().number == 2
     assert any("needs approval" in o.what for o in done.verdict.obstacles)
@@ -197,12 +203,8 @@ def test_nothing_moves_without_a_packet(board: Board) -> None:
     for written in ({}, {"7f3c": "its packet"}):
         with pytest.raises(PromotionError, match="no evidence packet"):
             release_case(
-                world.control,
-                world.tables,
-                "prod",
-                None,
+                Mover(control=world.control, log=world.tables, environment="prod", views=None, by="dev@x"),
                 attempted(board.case),
-                by="dev@x",
                 evidence=lambda _, w=written: w,
             )
     assert world.control.environments.read("prod") == before

@@ -27,7 +27,7 @@ from backfill_assets.promote.lifecycle import end_promoted, open_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.promote import recover
 from backfill_assets.promote.rehearsal import Readability, rehearse
-from backfill_assets.promote.release import Released, release_case
+from backfill_assets.promote.release import Mover, Released, release_case
 from backfill_assets.promote.rollback import Rollback, propose_rollback, rollback_work
 from backfill_assets.promote.rollback_run import carry_out_rollback, rollback_case, rollback_obstacles
 from backfill_assets.state.control import Control
@@ -207,12 +207,8 @@ class Warehouse(RuleBasedStateMachine):
 
             views = FakeViews(self.catalog, life)
             done = release_case(
-                control,
-                world.tables,
-                "prod",
-                views,
+                Mover(control=control, log=world.tables, environment="prod", views=views, by="bob"),
                 attempted(case),
-                by="bob",
                 evidence=sealed,
                 back_to=found.release.id,
                 at_once=at_once,
@@ -292,7 +288,11 @@ class Warehouse(RuleBasedStateMachine):
             facts = self.world.facts(self.now)
             return compaction_case(crowd, pointer, control, self.world.project, facts, self.world.tables)
 
-        done = release_case(control, self.world.tables, "prod", views, attempted(look), by="eva", evidence=sealed)
+        done = release_case(
+            Mover(control=control, log=self.world.tables, environment="prod", views=views, by="eva"),
+            attempted(look),
+            evidence=sealed,
+        )
         assert done.verdict.open, done.verdict
         return done.environment
 

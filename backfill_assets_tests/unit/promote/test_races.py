@@ -18,7 +18,7 @@ from backfill_assets.promote.case import Case
 from backfill_assets.promote.extend import routine_case
 from backfill_assets.promote.lifecycle import abandon, open_plan
 from backfill_assets.promote.obstacle import Obstacle
-from backfill_assets.promote.release import Released, Sealing, release_case
+from backfill_assets.promote.release import Mover, Released, Sealing, release_case
 from backfill_assets.state.environment import Environment, Environments
 from backfill_assets.state.ledger import Entry, Kind, Ledger
 from backfill_assets.state.plans import PlanRecord
@@ -43,7 +43,9 @@ def release(
         return sealed(release)
 
     return release_case(
-        world.control, world.tables, "prod", None, attempted(counted), by="ana", evidence=interrupted
+        Mover(control=world.control, log=world.tables, environment="prod", views=None, by="ana"),
+        attempted(counted),
+        evidence=interrupted,
     ), len(looks)
 
 
@@ -250,7 +252,11 @@ def test_what_is_recorded_while_views_are_expanded_counts() -> None:
     catalog = Catalog()
     catalog.views["a"] = world.control.environments.read("prod").pointers["a"]
     views, look = FakeViews(catalog, hook=meanwhile), promotion(world, "a", a="2")
-    done = release_case(world.control, world.tables, "prod", views, attempted(look), by="ana", evidence=sealed)
+    done = release_case(
+        Mover(control=world.control, log=world.tables, environment="prod", views=views, by="ana"),
+        attempted(look),
+        evidence=sealed,
+    )
     assert not done.moved
     shown = world.control.environments.read("prod")
     assert shown.pointers["a"].version == "a-1" and shown.promotion is None
@@ -292,7 +298,11 @@ def test_records_that_change_nothing_are_judged_again_and_the_packet_stands(time
         return sealed(sealing)
 
     def go() -> Released:
-        return release_case(world.control, world.tables, "prod", None, attempted(busy), by="ana", evidence=evidence)
+        return release_case(
+            Mover(control=world.control, log=world.tables, environment="prod", views=None, by="ana"),
+            attempted(busy),
+            evidence=evidence,
+        )
 
     if moves:
         assert go().moved and len(looks) == times + 1
