@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent / PACKAGE
 MOST = 46
 WALK = """\
 cli.build_commands:apply                              the request is parsed; nothing below knows a terminal
-  cli.base:open_place
+  cli.base:open_context
     app.context:Context.open                    a project, its records and its machine
       project.loader:load_project               from the cache, else:
         project.reading:read_project            all files, and all problems at once

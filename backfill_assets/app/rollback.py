@@ -81,9 +81,9 @@ def roll_back(
     def extend(found: Rollback) -> None:
         assert found.project is not None
         project, after = found.project, found.after.pointers
-        place = replace(context, project=project, shown=after)
+        extended = replace(context, project=project, shown=after)
         sources = {name: context.pins.pin(source) for name, source in found.project.sources.items()}
-        carried.append(carry_out(place, rollback_work(found, context.now(), sources), run=run, follow=follow))
+        carried.append(carry_out(extended, rollback_work(found, context.now(), sources), run=run, follow=follow))
 
     def move(found: Rollback) -> tuple[Environment, Verdict]:
         def look() -> Attempt:

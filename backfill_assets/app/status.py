@@ -164,15 +164,15 @@ class ProjectStatus:
         }
 
 
-def read_status(place: Context) -> ProjectStatus:
+def read_status(context: Context) -> ProjectStatus:
     """The project's status, from the ledger and the environment."""
-    facts = place.facts()
-    models = facts.bounded(place.project).models
-    entries = by_version(open_or_failed(place.control.ledger))
-    beats, here = read_heartbeats(place.warehouse), machine_name()
+    facts = context.facts()
+    models = facts.bounded(context.project).models
+    entries = by_version(open_or_failed(context.control.ledger))
+    beats, here = read_heartbeats(context.warehouse), machine_name()
     found: list[ModelStatus] = []
     for name, model in models.items():
-        version, covered = place.project.fingerprints[name], facts.coverage[name]
+        version, covered = context.project.fingerprints[name], facts.coverage[name]
         mine = entries.get((name, version), [])
         pointer = facts.environment.pointers.get(name)
         missing = model.expected(facts.now) - covered.complete
@@ -195,7 +195,7 @@ def read_status(place: Context) -> ProjectStatus:
                 provisional=facts.provisional(model),
                 running=running,
                 stopped=tuple(stopped),
-                pace=_pace(place, running, model.cadence, missing.count(model.cadence)),
+                pace=_pace(context, running, model.cadence, missing.count(model.cadence)),
                 last_failure=next((e for e in reversed(failures) if e.interval not in covered.complete), None),
             )
         )
@@ -205,25 +205,25 @@ def read_status(place: Context) -> ProjectStatus:
         revision=facts.environment.revision,
         models=tuple(found),
         rules=facts.rules.notes if facts.rules else (),
-        faults=find_faults(place, facts),
-        windows=_windows(place, found, beats),
-        pins=pinned_consumers(place.control, place.environment),
-        interrupted=interrupted_pins(place.control, place.environment, now=datetime.now(UTC)),
-        writers=read_writers(place),
+        faults=find_faults(context, facts),
+        windows=_windows(context, found, beats),
+        pins=pinned_consumers(context.control, context.environment),
+        interrupted=interrupted_pins(context.control, context.environment, now=datetime.now(UTC)),
+        writers=read_writers(context),
     )
 
 
-def _pace(place: Context, running: tuple[Entry, ...], cadence: Cadence, missing: int) -> Pace | None:
+def _pace(context: Context, running: tuple[Entry, ...], cadence: Cadence, missing: int) -> Pace | None:
     """The same of what runs, by all that is recorded of it."""
-    known = place.control.ledger.entries([running[-1].model]) if running else []
+    known = context.control.ledger.entries([running[-1].model]) if running else []
     return pace_of([e for e in known if e.version == running[-1].version], running, cadence, missing)
 
 
-def _windows(place: Context, models: Sequence[ModelStatus], beats: Sequence[Heartbeat]) -> WindowStatus | None:
-    windows, held = place.project.settings.windows, place.hold().why()
+def _windows(context: Context, models: Sequence[ModelStatus], beats: Sequence[Heartbeat]) -> WindowStatus | None:
+    windows, held = context.project.settings.windows, context.hold().why()
     if windows is None:
         return None
-    now_open, here = windows.open_at(place.clock()), machine_name()
+    now_open, here = windows.open_at(context.clock()), machine_name()
     building = {entry.run for m in models for entry in m.running}
     alive = {b.run for b in beats if not b.routine and not why_stopped(beats, b.run, home=here, alive=is_running)}
     return WindowStatus(

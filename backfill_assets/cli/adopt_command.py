@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from backfill_assets.cli.base import CLOSED, INCOMPLETE, AsJson, app, open_place
+from backfill_assets.cli.base import CLOSED, INCOMPLETE, AsJson, app, open_context
 from backfill_assets.cli.terminal import print_result
 from backfill_assets.core.errors import UsageError
 from backfill_assets.plan.request_options import ADOPTING, COPY, TABLE
@@ -34,7 +34,7 @@ def adopt(
         from backfill_assets.app.drafts import draft_models
         from backfill_assets.cli.adopt import drafted_json, print_drafted
 
-        made = draft_models(open_place(), every)
+        made = draft_models(open_context(), every)
         print_result(as_json, lambda: drafted_json(made), lambda: print_drafted(made))
         return
     if model is None or table is None:
@@ -47,8 +47,8 @@ def adopt(
     from backfill_assets.app.adopt import adopt as adopt_it
     from backfill_assets.cli.adopt import adopted_json, print_adopted
 
-    place = open_place()
-    done = adopt_it(place, Adoption(model=model, table=table, copy=copy))
-    print_result(as_json, lambda: adopted_json(done), lambda: print_adopted(done, place.environment))
+    context = open_context()
+    done = adopt_it(context, Adoption(model=model, table=table, copy=copy))
+    print_result(as_json, lambda: adopted_json(done), lambda: print_adopted(done, context.environment))
     if not done.shown:
         raise typer.Exit(INCOMPLETE if done.red else CLOSED)

@@ -16,13 +16,13 @@ from backfill_assets.core.codec import to_plain
 from backfill_assets.plan.estimate_text import comparison, saving
 
 
-def print_applied(place: Context, built: Built, checked: Checked, *, last: bool) -> None:
+def print_applied(context: Context, built: Built, checked: Checked, *, last: bool) -> None:
     """For a person; `last`: nothing comes after it in this command, so that what may come next is said."""
     started, outcomes = built.started, built.carried.outcomes
-    print_outcomes(started.plan, outcomes, place.project, started.stored)
+    print_outcomes(started.plan, outcomes, context.project, started.stored)
     if built.held:
         echo(f"nothing more was begun: {built.held}{'; the same command goes on from there' * built.goes_on}")
-    print_text_checks(checked.texts, place.project)
+    print_text_checks(checked.texts, context.project)
     if outcomes:
         echo(comparison(started.estimate, built.actual))
         if built.complete and not started.sample and (less := saving(started.estimate, built.actual)):
@@ -32,13 +32,13 @@ def print_applied(place: Context, built: Built, checked: Checked, *, last: bool)
     print_proofs(checked.proved.proofs)
     if started.opened and last:
         print_candidate(started.opened, built.candidate)
-    if built.complete and (rest := left_of_plan(place, started)):
+    if built.complete and (rest := left_of_plan(context, started)):
         echo(f"More of the plan is missing. Next: {rest}")
     elif built.complete and last:
         print_next(started.plan, started.stored)
     if started.sample and built.complete:
-        rest = plan_request(place, started.whole.request, facts=built.facts)
-        print_plan(rest, place.project, estimate_plan(place, rest))
+        rest = plan_request(context, started.whole.request, facts=built.facts)
+        print_plan(rest, context.project, estimate_plan(context, rest))
 
 
 def applied_json(built: Built, checked: Checked) -> dict[str, object]:

@@ -105,7 +105,7 @@ def _tell_version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    context: typer.Context,
+    ctx: typer.Context,
     project: Annotated[
         Path | None,
         typer.Option(
@@ -126,7 +126,7 @@ def _root(
         os.environ["BACKFILL_PROJECT"] = str(project)
     if untrusted:
         os.environ[UNTRUSTED] = "1"
-    command = context.invoked_subcommand
+    command = ctx.invoked_subcommand
     if is_untrusted() and command not in READING:
         raise SettingsError(
             f"`backfill {command}` is refused",
@@ -135,7 +135,7 @@ def _root(
         )
 
 
-def open_place() -> Context:
+def open_context() -> Context:
     """The project that the command is about."""
     from backfill_assets.app.context import Context
 
@@ -156,16 +156,16 @@ def following(*, quiet: bool) -> Follow:
     """Shows a run's progress on the terminal, and what is done of it when somebody ends it."""
 
     @contextmanager
-    def follow(place: Context, plan: Plan, run: str) -> Generator[Listener]:
+    def follow(context: Context, plan: Plan, run: str) -> Generator[Listener]:
         from backfill_assets.build.events import silence
         from backfill_assets.cli.progress import live_progress
         from backfill_assets.cli.signals import say_done
 
         try:
-            with nullcontext(silence) if quiet else live_progress(place.project) as listen:
+            with nullcontext(silence) if quiet else live_progress(context.project) as listen:
                 yield listen
         except KeyboardInterrupt:
-            say_done(place, plan, run)
+            say_done(context, plan, run)
             raise
 
     return follow

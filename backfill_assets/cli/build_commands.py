@@ -14,7 +14,7 @@ from backfill_assets.cli.base import (
     AsJson,
     app,
     following,
-    open_place,
+    open_context,
     tell_promoted,
 )
 from backfill_assets.cli.request import (
@@ -73,8 +73,8 @@ def plan(
     from backfill_assets.plan.other_ways import other_ways
 
     links = Links(page=page_url, packet=packet_url)
-    place = open_place()
-    found = preview(place, explained(request, why))
+    context = open_context()
+    found = preview(context, explained(request, why))
     made, claim = found.plan, found.claim
     stored = claim.continues.id if claim.continues else ""
     if as_json:
@@ -87,14 +87,14 @@ def plan(
             "rules": list(found.notes),
             "faults": to_plain(found.faults),
             "ahead": obstacles_json(found.ahead),
-            "other_ways": to_plain(tuple(other_ways(made, place.project.models))),
+            "other_ways": to_plain(tuple(other_ways(made, context.project.models))),
             "next": to_plain(next_step(made, found.verdict, stored, found.late)),
         }
         if found.maintenance:
             more["maintenance"] = found.maintenance.to_json()
         print_json(made.to_json() | more)
     elif as_markdown:
-        echo(plan_comment(found, place.project, links))
+        echo(plan_comment(found, context.project, links))
     else:
 
         def besides() -> None:
@@ -110,7 +110,7 @@ def plan(
 
         print_plan(
             made,
-            place.project,
+            context.project,
             found.estimate,
             verdict=found.verdict,
             stored=stored,
@@ -135,7 +135,7 @@ def preflight(
     from backfill_assets.app.preflight import read_preflight
     from backfill_assets.cli.preflight import print_preflight
 
-    found = read_preflight(open_place(), request)
+    found = read_preflight(open_context(), request)
     if as_json:
         listed = {"inventory": [s.to_json() for s in found.sheets], "findings": to_plain(found.findings)}
         print_json({"id": found.plan.id, **listed})
@@ -156,11 +156,13 @@ def lineage(
     """
     from backfill_assets.cli.lineage import lineage_json, print_lineage
 
-    place = open_place()
-    pointers = place.control.environments.read(place.environment).pointers
+    context = open_context()
+    pointers = context.control.environments.read(context.environment).pointers
     shown = {name: [column for column, _ in pointer.columns] for name, pointer in pointers.items()}
     print_result(
-        as_json, lambda: lineage_json(place.project, target, shown), lambda: print_lineage(place.project, target, shown)
+        as_json,
+        lambda: lineage_json(context.project, target, shown),
+        lambda: print_lineage(context.project, target, shown),
     )
 
 
@@ -190,39 +192,39 @@ def apply(
 
     request, reason = explained(request, why), reason_of(outside_windows, "--outside-windows")
     size = sample_of(sample, by)
-    place = open_place()
+    context = open_context()
     if empty:
         from backfill_assets.cli.ledger_edits import apply_empty
 
-        apply_empty(place, request, as_json=as_json)
+        apply_empty(context, request, as_json=as_json)
         return
     if isinstance(size, EntitySample):
         from backfill_assets.cli.entity_sample import apply_sample
 
-        apply_sample(place, request, size, place.hold(regardless=reason, waits=not no_wait), as_json=as_json)
+        apply_sample(context, request, size, context.hold(regardless=reason, waits=not no_wait), as_json=as_json)
         return
-    started = start_apply(place, request, sample=size, only=[days_of(text, "--only ") for text in only or ()])
+    started = start_apply(context, request, sample=size, only=[days_of(text, "--only ") for text in only or ()])
     if not as_json:
         if started.opened:
             print_opened(started.opened)
         print_amendment(started.amendment)
-        print_copied(started.plan, place.project)
-        print_frozen(started.whole, place.project)
+        print_copied(started.plan, context.project)
+        print_frozen(started.whole, context.project)
         print_ahead(started.ahead)
         if started.maintenance:
             echo(started.maintenance.sentence)
-    hold = place.hold(regardless=reason, waits=not no_wait)
-    built = build_started(place, started, follow=following(quiet=as_json), hold=hold)
-    checked = check_built(place, built)
+    hold = context.hold(regardless=reason, waits=not no_wait)
+    built = build_started(context, started, follow=following(quiet=as_json), hold=hold)
+    checked = check_built(context, built)
     if checked.unproved:
         raise checked.unproved
     print_result(
-        as_json, lambda: applied_json(built, checked), lambda: print_applied(place, built, checked, last=not promote)
+        as_json, lambda: applied_json(built, checked), lambda: print_applied(context, built, checked, last=not promote)
     )
     if not built.complete or not checked.equal:
         raise typer.Exit(HELD if built.held and built.goes_on and not built.failed else INCOMPLETE)
     if promote:
-        tell_promoted(promote_applied(place, started), as_json=as_json)
+        tell_promoted(promote_applied(context, started), as_json=as_json)
 
 
 @app.command()
@@ -239,9 +241,9 @@ def withdraw(
     from backfill_assets.app import ledger_edits
     from backfill_assets.cli.ledger_edits import print_withdrawn, withdrawn_json
 
-    place = open_place()
-    done = ledger_edits.withdraw(place, [days_of(text) for text in days], reason=reason)
-    print_result(as_json, lambda: withdrawn_json(done), lambda: print_withdrawn(done, place.project))
+    context = open_context()
+    done = ledger_edits.withdraw(context, [days_of(text) for text in days], reason=reason)
+    print_result(as_json, lambda: withdrawn_json(done), lambda: print_withdrawn(done, context.project))
 
 
 @app.command()
@@ -256,7 +258,7 @@ def routine(as_json: AsJson = False) -> None:
     from backfill_assets.cli.promotion import print_promotion, promotion_json
     from backfill_assets.cli.rules import print_notes
 
-    done = extend(open_place(), follow=following(quiet=as_json))
+    done = extend(open_context(), follow=following(quiet=as_json))
     carried, promoted = done.carried, done.promoted
     if as_json:
         print_json(

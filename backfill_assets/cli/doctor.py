@@ -71,13 +71,13 @@ def examine(root: Path) -> list[DoctorCheck]:
         return session_conf(root, settings)
 
     def state() -> str:
-        place = Context.open(root)
-        entries = place.control.ledger.entries()
-        shown = place.control.environments.read(place.environment)
+        context = Context.open(root)
+        entries = context.control.ledger.entries()
+        shown = context.control.environments.read(context.environment)
         under_way = f"; promotion {shown.promotion.release} is not finished" if shown.promotion else ""
-        pins = interrupted_pins(place.control, place.environment, now=datetime.now(UTC))
+        pins = interrupted_pins(context.control, context.environment, now=datetime.now(UTC))
         begun = "".join(f"; {pin.consumer} {pin.what} ({pin.remedy})" for pin in pins)
-        writers = "".join(f"; {writer}" for writer in read_writers(place))
+        writers = "".join(f"; {writer}" for writer in read_writers(context))
         return (
             f"{len(entries)} ledger entries, {shown.name} shows {len(shown.pointers)} models{under_way}{begun}{writers}"
         )

@@ -17,10 +17,10 @@ from backfill_assets.plan.entities import EntitySample
 from backfill_assets.plan.stages import Request
 
 
-def apply_sample(place: Context, request: Request, sample: EntitySample, hold: Hold, *, as_json: bool) -> None:
+def apply_sample(context: Context, request: Request, sample: EntitySample, hold: Hold, *, as_json: bool) -> None:
     """Compute it, and print what is different."""
     try:
-        done = sample_entities(place, request, sample, hold=hold, follow=following(quiet=as_json))
+        done = sample_entities(context, request, sample, hold=hold, follow=following(quiet=as_json))
     except HeldError as error:
         out().print(Text(one_line(str(error)), style="yellow"))
         raise typer.Exit(HELD) from None

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from backfill_assets.cli.base import AsJson, EnvironmentName, app, open_place
+from backfill_assets.cli.base import AsJson, EnvironmentName, app, open_context
 from backfill_assets.cli.terminal import echo, err, print_json, styled
 
 
@@ -45,7 +45,7 @@ def export(
     from backfill_assets.promote.trino_views import TrinoPlace
 
     assert what is What.VIEWS
-    place = open_place()
+    context = open_context()
     request = ExportRequest(
         dialect=dialect.value,
         environment=environment,
@@ -53,7 +53,7 @@ def export(
         folder=folder,
         trino=TrinoPlace(catalog=catalog, tables="backfill_tables"),
     )
-    done = export_views(place, request)
+    done = export_views(context, request)
     of = done.shown.release.id if done.shown.release else None
     if as_json:
         file = str(done.file) if done.file else None

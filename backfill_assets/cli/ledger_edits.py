@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from backfill_assets.app.context import Context
 
 
-def apply_empty(place: Context, request: Request, *, as_json: bool) -> None:
+def apply_empty(context: Context, request: Request, *, as_json: bool) -> None:
     """Declare the request's missing intervals empty and say which."""
     from backfill_assets.app.ledger_edits import declare_empty
 
-    found = declare_empty(place, request)
+    found = declare_empty(context, request)
     if as_json:
         typer.echo(json.dumps({"declared_empty": {name: r.to_plain() for name, r in found.items()}}, indent=2))
         return
     console = out()
     for name, ranges in found.items():
-        count = amount(ranges.count(place.project.models[name].cadence), place.project.models[name].cadence)
+        count = amount(ranges.count(context.project.models[name].cadence), context.project.models[name].cadence)
         console.print(styled("[bold]{}[/] {} declared complete without rows: {}", name, count, short(ranges)))
     if found:
         first = next(iter(found))
-        console.print(f"Nothing was computed, and {place.environment} will not show them.")
+        console.print(f"Nothing was computed, and {context.environment} will not show them.")
         console.print(f"To build them after all: backfill withdraw {first}:{found[first].intervals[0]}")
     else:
         console.print("Nothing is missing: nothing was recorded.")

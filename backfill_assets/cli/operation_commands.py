@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from backfill_assets.cli.base import INCOMPLETE, AsJson, app, open_place
+from backfill_assets.cli.base import INCOMPLETE, AsJson, app, open_context
 from backfill_assets.cli.request import typed
 from backfill_assets.cli.terminal import print_result
 from backfill_assets.plan.request_options import (
@@ -32,8 +32,8 @@ def status(as_json: AsJson = False) -> None:
     from backfill_assets.app.status import read_status
     from backfill_assets.cli.status import print_status
 
-    place = open_place()
-    found = read_status(place)
+    context = open_context()
+    found = read_status(context)
     print_result(as_json, found.to_json, lambda: print_status(found))
 
 
@@ -47,15 +47,15 @@ def plans(waiting_for: Annotated[str | None, typed(WAITING_FOR)] = None, as_json
     from backfill_assets.cli.plans import plan_json, print_plans
     from backfill_assets.promote.lifecycle import rolled_back_plans
 
-    place = open_place()
+    context = open_context()
     if waiting_for is not None:
         from backfill_assets.app.waiting import read_waiting
         from backfill_assets.cli.waiting import print_waiting, waiting_json
 
-        found = read_waiting(place, waiting_for)
+        found = read_waiting(context, waiting_for)
         print_result(as_json, lambda: waiting_json(found), lambda: print_waiting(found, waiting_for))
         return
-    control = place.control
+    control = context.control
     records = control.plans.all()
     back = rolled_back_plans(control, records)
     print_result(
@@ -78,7 +78,7 @@ def abandon(
     from backfill_assets.app.candidate import abandon_plan
     from backfill_assets.cli.plans import abandoned_json, print_abandoned
 
-    done = abandon_plan(open_place(), plan)
+    done = abandon_plan(open_context(), plan)
     print_result(as_json, lambda: abandoned_json(done), lambda: print_abandoned(done))
 
 
@@ -96,7 +96,7 @@ def releases(
     """
     from backfill_assets.cli.releases import show_releases
 
-    show_releases(open_place(), one, other, as_json=as_json)
+    show_releases(open_context(), one, other, as_json=as_json)
 
 
 @app.command()
@@ -116,7 +116,7 @@ def rollback(
     from backfill_assets.cli.rollback import run_rollback
 
     code = run_rollback(
-        open_place(), release, select or (), at_once=at_once, dry_run=dry_run, as_json=as_json, reason=reason
+        open_context(), release, select or (), at_once=at_once, dry_run=dry_run, as_json=as_json, reason=reason
     )
     if code:
         raise typer.Exit(code)
@@ -132,7 +132,7 @@ def watch(as_json: AsJson = False) -> None:
     from backfill_assets.app.watch import watch_environment
     from backfill_assets.cli.watch import print_watch
 
-    found = watch_environment(open_place())
+    found = watch_environment(open_context())
     print_result(as_json, found.to_json, lambda: print_watch(found))
     if found.findings:
         raise typer.Exit(INCOMPLETE)
@@ -153,10 +153,10 @@ def janitor(
     from backfill_assets.app.janitor import JanitorRequest, clear_up
     from backfill_assets.cli.janitor import janitor_json, print_janitor
 
-    place = open_place()
-    done = clear_up(place, JanitorRequest(apply=apply_it, today=today.date() if today else None))
+    context = open_context()
+    done = clear_up(context, JanitorRequest(apply=apply_it, today=today.date() if today else None))
     print_result(
-        as_json, lambda: janitor_json(done), lambda: print_janitor(done, place.project.settings.retention_days)
+        as_json, lambda: janitor_json(done), lambda: print_janitor(done, context.project.settings.retention_days)
     )
     if any(done.joined.values()):
         raise typer.Exit(INCOMPLETE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from backfill_assets.cli.base import AsJson, app, open_place
+from backfill_assets.cli.base import AsJson, app, open_context
 from backfill_assets.cli.request import typed
 from backfill_assets.cli.terminal import print_result
 from backfill_assets.plan.request_options import CONSUMER, ONLY_SAY, PINNED_TO, UNTIL, WHY_PINNED
@@ -28,7 +28,7 @@ def pin(
     from backfill_assets.cli.pins import pinned_json, print_pinned
 
     asked = pin_request(consumer, release, until, reason)
-    done = pin_consumer(open_place(), asked)
+    done = pin_consumer(open_context(), asked)
     print_result(as_json, lambda: pinned_json(done), lambda: print_pinned(done))
 
 
@@ -45,5 +45,5 @@ def unpin(
     from backfill_assets.app.pins import unpin_consumer
     from backfill_assets.cli.pins import print_unpinned, unpinned_json
 
-    done = unpin_consumer(open_place(), consumer, dry_run=dry_run)
+    done = unpin_consumer(open_context(), consumer, dry_run=dry_run)
     print_result(as_json, lambda: unpinned_json(done), lambda: print_unpinned(done))

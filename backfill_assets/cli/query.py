@@ -20,9 +20,9 @@ def read_query() -> str:
         raise UsageError("standard input is no UTF-8", why=str(error), fix="save the query as UTF-8") from None
 
 
-def run_query(place: Context, query: str, *, environment: str | None, limit: int, as_json: bool) -> None:
+def run_query(context: Context, query: str, *, environment: str | None, limit: int, as_json: bool) -> None:
     """Run a query and print its rows. Raises BuildError with Spark's reason when it is not valid."""
-    found = query_views(place, query, environment=environment, limit=limit)
+    found = query_views(context, query, environment=environment, limit=limit)
     if as_json:
         print_json([row.asDict(recursive=True) for row in found.rows])
         return
@@ -35,13 +35,13 @@ def run_query(place: Context, query: str, *, environment: str | None, limit: int
         console.print(f"the first {limit} rows; --limit shows more")
 
 
-def run_shell(place: Context, *, environment: str | None) -> None:
+def run_shell(context: Context, *, environment: str | None) -> None:
     """A Python prompt with the environment's views in `spark`."""
     import code
 
     import backfill_assets
 
-    shown = show_views(place, environment=environment)
+    shown = show_views(context, environment=environment)
     spark, views = shown.spark, ", ".join(shown.views) or "none yet"
     banner = (
         f"spark, sql(query): a Spark session with the views {views} (revision {max(shown.revision, 0)})\n"

@@ -14,7 +14,7 @@ from backfill_assets.cli.base import (
     UNEXPECTED,
     AsJson,
     app,
-    open_place,
+    open_context,
     root_folder,
     tell_promoted,
 )
@@ -85,7 +85,7 @@ def diff(
         expect_unmoved=tuple(expect_unmoved or ()),
         expect_filled=tuple(expect_filled or ()),
     )
-    found = compare(open_place(), request)
+    found = compare(open_context(), request)
     print_result(as_json, lambda: diff_json(found), lambda: print_diff(found))
     if not found.as_expected:
         raise typer.Exit(UNEXPECTED)
@@ -107,12 +107,14 @@ def consumers(
     from backfill_assets.promote.lifecycle import only_open_plan
     from backfill_assets.state.pinned import pinned_consumers
 
-    place = open_place()
+    context = open_context()
     if not check:
-        pins = pinned_consumers(place.control, place.environment)
-        print_result(as_json, lambda: consumers_json(place.project, pins), lambda: print_consumers(place.project, pins))
+        pins = pinned_consumers(context.control, context.environment)
+        print_result(
+            as_json, lambda: consumers_json(context.project, pins), lambda: print_consumers(context.project, pins)
+        )
         return
-    found = rerun_consumers(place, plan or only_open_plan(place.control).id)
+    found = rerun_consumers(context, plan or only_open_plan(context.control).id)
     print_result(as_json, found.to_json, lambda: print_reruns(found))
     if not found.met:
         raise typer.Exit(INCOMPLETE)
@@ -166,12 +168,12 @@ def approve(
         key=key,
         prepared=prepared(statement, signature),
     )
-    place = open_place()
+    context = open_context()
     if only_prepare:
-        for one in prepare(place, request):
+        for one in prepare(context, request):
             typer.echo(one.statement, nl=False)
         return
-    done = record(place, request)
+    done = record(context, request)
     print_result(as_json, lambda: approved_json(done), lambda: print_approved(done))
 
 
@@ -197,15 +199,15 @@ def rules(
     from backfill_assets.app.rules import propose_rules, waiting_changes
     from backfill_assets.cli.rules import print_change, print_rules, rules_change_json, rules_json
 
-    place = open_place()
+    context = open_context()
     if action is RulesAction.CHANGE:
-        change = propose_rules(place, reason=reason)
+        change = propose_rules(context, reason=reason)
         print_result(as_json, lambda: rules_change_json(change), lambda: print_change(change))
         if not change.took_effect:
             raise typer.Exit(CLOSED)
         return
-    records = place.control.rules.of(place.environment)
-    rules, waiting = place.rules(), waiting_changes(place)
+    records = context.control.rules.of(context.environment)
+    rules, waiting = context.rules(), waiting_changes(context)
     print_result(as_json, lambda: rules_json(rules, records, waiting), lambda: print_rules(rules, records, waiting))
 
 
@@ -222,7 +224,7 @@ def promote(
     """
     from backfill_assets.app.promote import promote_plan
 
-    tell_promoted(promote_plan(open_place(), request, plan=plan), as_json=as_json)
+    tell_promoted(promote_plan(open_context(), request, plan=plan), as_json=as_json)
 
 
 @app.command()
@@ -239,7 +241,7 @@ def evidence(
     from backfill_assets.app.evidence import plan_or_release
     from backfill_assets.cli.evidence import any_json, open_page, page_of, print_any
 
-    found = plan_or_release(open_place(), target)
+    found = plan_or_release(open_context(), target)
     print_result(as_json, lambda: any_json(found), lambda: print_any(found))
     if show:
         open_page(page_of(found))
@@ -259,7 +261,7 @@ def runbook(
     from backfill_assets.app.runbook import look_for_runbook, write_runbook
     from backfill_assets.evidence.runbook import runbook_text
 
-    found = look_for_runbook(open_place(), plan)
+    found = look_for_runbook(open_context(), plan)
     written = write_runbook(found, to) if to else ()
     if as_json:
         print_json(found.to_json() | {"files": list(written)})

@@ -13,12 +13,12 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.releases import Difference, PointerMove, Release, compare, find_release, shown_at
 
 
-def show_releases(place: Context, one: str | None, other: str | None, *, as_json: bool) -> None:
+def show_releases(context: Context, one: str | None, other: str | None, *, as_json: bool) -> None:
     """Print all releases, or one, or what is different between two."""
-    known = place.control.releases.all(place.environment)
+    known = context.control.releases.all(context.environment)
     if one is None:
         print_result(
-            as_json, lambda: [release_json(r) for r in known], lambda: print_releases(known, place.environment)
+            as_json, lambda: [release_json(r) for r in known], lambda: print_releases(known, context.environment)
         )
         return
     first = find_release(known, one)
@@ -26,9 +26,9 @@ def show_releases(place: Context, one: str | None, other: str | None, *, as_json
         print_result(as_json, lambda: release_json(first), lambda: print_release(first))
         return
     second = find_release(known, other)
-    current = place.control.environments.read(place.environment).pointers
-    cadences = {name: model.cadence for name, model in place.project.models.items()}
-    found = compare(shown_at(current, known, first), shown_at(current, known, second), place.log, cadences)
+    current = context.control.environments.read(context.environment).pointers
+    cadences = {name: model.cadence for name, model in context.project.models.items()}
+    found = compare(shown_at(current, known, first), shown_at(current, known, second), context.log, cadences)
     print_result(
         as_json,
         lambda: {"from": first.id, "to": second.id, "models": [difference_json(d) for d in found]},

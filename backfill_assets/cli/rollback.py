@@ -21,7 +21,7 @@ from backfill_assets.promote.rollback_step import RollbackStep
 
 
 def run_rollback(
-    place: Context,
+    context: Context,
     release: str | None,
     select: Sequence[str],
     *,
@@ -37,7 +37,7 @@ def run_rollback(
             print_look(found, proofs, at_once=at_once)
 
     done = roll_back(
-        place,
+        context,
         release,
         select,
         at_once=at_once,

@@ -70,20 +70,20 @@ def say_ended(ending: Ending) -> None:
     console.print(f"  {shlex.join(['backfill', *sys.argv[1:]])}")
 
 
-def say_done(place: Context, made: Plan, run: str) -> None:
+def say_done(context: Context, made: Plan, run: str) -> None:
     """What a run that is ended got done, a line a model."""
     from backfill_assets.cli.ranges import short
     from backfill_assets.core.intervals import Ranges
     from backfill_assets.state.ledger import Kind
 
-    entries = [e for e in place.control.ledger.entries(list(made.models)) if e.run == run]
+    entries = [e for e in context.control.ledger.entries(list(made.models)) if e.run == run]
     wanted: dict[str, Ranges] = {}
     for stage in made.work:
         wanted[stage.model] = wanted.get(stage.model, Ranges()) | stage.intervals
     for name, asked in wanted.items():
         built = Ranges.of(e.interval for e in entries if e.model == name and e.kind is Kind.BUILT) & asked
         green = Ranges.of(e.interval for e in entries if e.model == name and e.kind is Kind.AUDITED) & asked
-        cadence = place.project.models[name].cadence
+        cadence = context.project.models[name].cadence
         said = f"{built.count(cadence)} of {amount(asked.count(cadence), cadence)} built"
         if waiting := (built - green).count(cadence):
             said += f", {waiting} of them to be audited by the next run"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from backfill_assets.cli.base import AsJson, EnvironmentName, app, open_place, root_folder
+from backfill_assets.cli.base import AsJson, EnvironmentName, app, open_context, root_folder
 from backfill_assets.cli.terminal import err, print_result, styled
 
 
@@ -25,7 +25,7 @@ def sql(
     from backfill_assets.cli.query import read_query, run_query
 
     text = read_query() if query == "-" else query
-    run_query(open_place(), text, environment=environment, limit=limit, as_json=as_json)
+    run_query(open_context(), text, environment=environment, limit=limit, as_json=as_json)
 
 
 @app.command()
@@ -36,7 +36,7 @@ def shell(environment: EnvironmentName = None) -> None:
     """
     from backfill_assets.cli.query import run_shell
 
-    run_shell(open_place(), environment=environment)
+    run_shell(open_context(), environment=environment)
 
 
 @app.command()
@@ -49,9 +49,9 @@ def session(
     """
     from backfill_assets.app.session import keep_session
 
-    place = open_place()
+    context = open_context()
     said = "Spark is ready: commands of this project use it until nobody did for {} minutes. Ctrl-C ends it."
-    why = keep_session(place, minutes=minutes, ready=lambda: err().print(styled(said, minutes)))
+    why = keep_session(context, minutes=minutes, ready=lambda: err().print(styled(said, minutes)))
     err().print(styled("The session ended: {}", why))
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from backfill_assets.cli.base import INCOMPLETE, AsJson, app, open_place, root_folder
+from backfill_assets.cli.base import INCOMPLETE, AsJson, app, open_context, root_folder
 from backfill_assets.cli.request import typed
 from backfill_assets.cli.terminal import err, out, print_json
 from backfill_assets.plan.request_options import BACKUP_TO, WITH_DATA
@@ -145,8 +145,8 @@ def print_integrity(*, every_file: bool, as_json: bool) -> None:
     from backfill_assets.core.codec import to_plain
     from backfill_assets.project.object_store import way_back
 
-    place = open_place()
-    found, back = check_warehouse(place, every_file=every_file), way_back(place.warehouse).strip("`")
+    context = open_context()
+    found, back = check_warehouse(context, every_file=every_file), way_back(context.warehouse).strip("`")
     if as_json:
         print_json(to_plain(found))
     else:

@@ -18,7 +18,7 @@ from backfill_assets.defs.job import Launched, job
 def adopt_job(run: Launched) -> None:
     """Shows a table's rows as a model's first version; fails when audits do, or when anything is in the way."""
     asked = Adoption(**run.said)
-    done = adopt(run.place, asked)
+    done = adopt(run.context, asked)
     found = done.contained
     count = amount(found.intervals.count(done.cadence), done.cadence)
     how = f"commit {done.origin.commit}, in place" if done.origin else "copied, and compared"
@@ -30,5 +30,5 @@ def adopt_job(run: Launched) -> None:
     if not done.shown:
         why = done.failed or [str(obstacle) for obstacle in (done.verdict.obstacles if done.verdict else ())]
         listed = "\n".join(why)
-        raise dg.Failure(description=f"{run.place.environment} was not moved:\n{listed}", allow_retries=False)
+        raise dg.Failure(description=f"{run.context.environment} was not moved:\n{listed}", allow_retries=False)
     run.report_views()

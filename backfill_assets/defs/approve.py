@@ -18,7 +18,7 @@ from backfill_assets.defs.safe_log import Log
 )
 def approve_job(run: Launched) -> None:
     """Records an owner's approval of a plan, or of a change of the rules."""
-    _log(run.log, approve(run.place, _request(run.said)))
+    _log(run.log, approve(run.context, _request(run.said)))
 
 
 def _request(said: Mapping[str, Any]) -> ApprovalRequest:

@@ -1,6 +1,6 @@
 """How does a model look in Dagster? One partitioned asset, with all that its file says and its checks."""
 
-# No `from __future__ import annotations`: Dagster reads the annotation of `context`.
+# No `from __future__ import annotations`: Dagster reads the annotation of its context, here `context_`.
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,7 +24,7 @@ MODELS_GROUP = "models"
 
 def model_asset(model: Model, runs: Runs) -> dg.AssetsDefinition:
     """The asset of a model. Its function only says what to build; the io manager builds it."""
-    project = runs.workspace.project
+    project = runs.context.project
     owners, unnamed = split_owner(model.owner)
     tags, untagged = split_tags(model.tags)
 
@@ -44,15 +44,15 @@ def model_asset(model: Model, runs: Runs) -> dg.AssetsDefinition:
         io_manager_key=local_name(project, IO_MANAGER_KEY),
         pool=model.pool,
     )
-    def compute(context: dg.AssetExecutionContext) -> Iterator[Any]:
-        order = BuildRequest(model=model, context=context)
+    def compute(context_: dg.AssetExecutionContext) -> Iterator[Any]:
+        order = BuildRequest(model=model, step=context_)
         with ignore_preview_warnings():
             output = dg.Output(order, data_version=dg.DataVersion(project.fingerprints[model.name]))
         yield output  # the io manager builds while this waits, and raises unless everything is green
         assert order.outcome is not None
-        results = recorded(runs.workspace, model, order.outcome.green, order.outcome.requested)
+        results = recorded(runs.context, model, order.outcome.green, order.outcome.requested)
         if order.outcome.built or order.outcome.results:
-            log_checks(project, context, model, order.outcome, results)
+            log_checks(project, context_, model, order.outcome, results)
         yield from summaries(project, model, results)
 
     return compute

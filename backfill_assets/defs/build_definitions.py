@@ -78,21 +78,21 @@ def build_definitions(
     return definitions(named, in_process=in_process)
 
 
-def definitions(workspace: Context, *, in_process: bool = True) -> dg.Definitions:
-    """The definitions of an open workspace, under the names that its settings say."""
-    project, runs = workspace.project, Runs(workspace)
+def definitions(context: Context, *, in_process: bool = True) -> dg.Definitions:
+    """The definitions of an open project, under the names that its settings say."""
+    project, runs = context.project, Runs(context)
     with ignore_preview_warnings():
         models = [model_asset(model, runs) for model in project.models.values()]
-    routine, looks = routine_job(workspace), watch_checks(workspace)
+    routine, looks = routine_job(context), watch_checks(context)
     return dg.Definitions(
         assets=[*models, *external_specs(project)],
-        jobs=[routine, *(make(workspace) for make in JOBS)],
-        asset_checks=[each for each in (looks, candidate_checks(workspace)) if each],
-        schedules=[routine_schedule(routine), *([watch_schedule(workspace, looks)] if looks else [])],
-        sensors=[ledger_sensor(workspace), candidate_sensor(workspace)],
+        jobs=[routine, *(make(context) for make in JOBS)],
+        asset_checks=[each for each in (looks, candidate_checks(context)) if each],
+        schedules=[routine_schedule(routine), *([watch_schedule(context, looks)] if looks else [])],
+        sensors=[ledger_sensor(context), candidate_sensor(context)],
         resources={
             local_name(project, IO_MANAGER_KEY): dg.IOManagerDefinition.hardcoded_io_manager(VersionTables(runs)),
-            local_name(project, PYSPARK): spark_resource(workspace),
+            local_name(project, PYSPARK): spark_resource(context),
         },
         # one Spark session a run; Spark does the parallel work
         executor=dg.in_process_executor if in_process else None,

@@ -4,7 +4,7 @@ They are answered from the records: by their own step, at the end of jobs that c
 all that happened elsewhere. None blocks anything: what may be promoted is the gate's to say.
 """
 
-# No `from __future__ import annotations`: Dagster reads the annotation of `context`.
+# No `from __future__ import annotations`: Dagster reads the annotation of its context, here `context_`.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -67,9 +67,9 @@ def candidate_specs(project: Project) -> list[dg.AssetCheckSpec]:
     ]
 
 
-def candidate_checks(workspace: Context) -> dg.AssetChecksDefinition | None:
+def candidate_checks(context: Context) -> dg.AssetChecksDefinition | None:
     """The checks, any of which can be executed alone; None in a project without models."""
-    project = workspace.project
+    project = context.project
     specs = candidate_specs(project)
     if not specs:
         return None
@@ -80,14 +80,14 @@ def candidate_checks(workspace: Context) -> dg.AssetChecksDefinition | None:
         can_subset=True,
         description="Ask what an owner asks before approving, of the records. Reads only; needs no Spark.",
     )
-    def candidate(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
-        chosen = context.selected_asset_check_keys
+    def candidate(context_: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        chosen = context_.selected_asset_check_keys
         keys = {key.asset_key for key in chosen}
         models = [m for m in project.models.values() if model_key(project, m.name) in keys]
         with short_failures():
-            place = acting(workspace, context.run)
-            plans = plans_of_models(place, [m.name for m in models])
-            found = ask_of_models(place, plans)
+            launched = acting(context, context_.run)
+            plans = plans_of_models(launched, [m.name for m in models])
+            found = ask_of_models(launched, plans)
         for model in models:
             for check, said in answers(model, found.get(model.name)).items():
                 if dg.AssetCheckKey(model_key(project, model.name), check) in chosen:
@@ -122,16 +122,16 @@ def answers(model: Model, found: ModelQuestions | None) -> dict[str, Said]:
 
 
 def unreported_answers(
-    place: Context, instance: dg.DagsterInstance, plans: Mapping[str, PlanRecord]
+    context: Context, instance: dg.DagsterInstance, plans: Mapping[str, PlanRecord]
 ) -> list[AssetCheckEvaluation]:
     """Events for the checks that say something else than Dagster knows, or than it shows: what was said before a
     model's newest materialization counts as said of older rows. `plans` are those of models."""
     if not plans:
         return []
-    project = place.project
+    project = context.project
     models = [project.models[name] for name in plans]
     known, newest = _known(project, instance, models), _materialized(project, instance, models)
-    found = ask_of_models(place, plans)
+    found = ask_of_models(context, plans)
     events: list[AssetCheckEvaluation] = []
     for model in models:
         for check, said in answers(model, found[model.name]).items():
@@ -156,14 +156,14 @@ def promised_answers(project: Project, instance: dg.DagsterInstance, models: Seq
     return sorted({r.run_id for r in found if not isinstance(r.evaluation, AssetCheckEvaluation)})
 
 
-def tell_answers(place: Context, step: dg.OpExecutionContext) -> None:
+def tell_answers(context: Context, step: dg.OpExecutionContext) -> None:
     """Log, at the end of a job, what the checks of the newest open plans, and of those that ended, say by now. The
     sensor tells the rest."""
-    plans = plans_of_models(place, place.project.models)
+    plans = plans_of_models(context, context.project.models)
     live = sorted({r.id: r.since for r in plans.values() if r.live}.items(), key=lambda at: at[1], reverse=True)
     newest = {plan for plan, _ in live[:MOST_PLANS]}
     looked = {name: record for name, record in plans.items() if not record.live or record.id in newest}
-    for event in unreported_answers(place, step.instance, looked)[:MOST_EVENTS]:
+    for event in unreported_answers(context, step.instance, looked)[:MOST_EVENTS]:
         step.log_event(event)  # pyright: ignore[reportArgumentType]  # Dagster takes it, though its types do not say so
 
 

@@ -22,19 +22,19 @@ from backfill_assets.state.plans import PlanRecord
 SECONDS_BETWEEN_TICKS = 30
 
 
-def candidate_sensor(workspace: Context) -> dg.SensorDefinition:
+def candidate_sensor(context: Context) -> dg.SensorDefinition:
     """The sensor. Its cursor is what everything was told of, and the open plans that are still to be looked at."""
 
     @dg.sensor(
-        name=local_name(workspace.project, "candidate_sensor"),
+        name=local_name(context.project, "candidate_sensor"),
         minimum_interval_seconds=SECONDS_BETWEEN_TICKS,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Answers what owners ask of open plans, as checks of their models, whenever the records change.",
     )
-    def answers_to_events(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        plans = plans_of_models(workspace, workspace.project.models)
-        state = _state(workspace, context.instance, plans)
-        cursor: dict[str, Any] = json.loads(context.cursor) if context.cursor else {}
+    def answers_to_events(tick: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        plans = plans_of_models(context, context.project.models)
+        state = _state(context, tick.instance, plans)
+        cursor: dict[str, Any] = json.loads(tick.cursor) if tick.cursor else {}
         waiting: list[str] = cursor.get("left", [])
         if cursor.get("of") == state and not waiting:
             return dg.SkipReason("nothing happened since the last look")
@@ -42,7 +42,7 @@ def candidate_sensor(workspace: Context) -> dg.SensorDefinition:
         queue = _queue(live, waiting, anew=cursor.get("of") != state)
         now, left = queue[:MOST_PLANS], queue[MOST_PLANS:]
         looked = {name: record for name, record in plans.items() if not record.live or record.id in now}
-        found = unreported_answers(workspace, context.instance, looked)
+        found = unreported_answers(context, tick.instance, looked)
         events = found[:MOST_EVENTS]  # what is told is known in the next tick, which finds the rest
         return dg.SensorResult(
             asset_events=events,
@@ -59,10 +59,10 @@ def _queue(live: Sequence[str], waiting: Sequence[str], *, anew: bool) -> list[s
     return [*first, *(plan for plan in live if anew and plan not in first)]
 
 
-def _state(workspace: Context, instance: dg.DagsterInstance, plans: dict[str, PlanRecord]) -> str:
+def _state(context: Context, instance: dg.DagsterInstance, plans: dict[str, PlanRecord]) -> str:
     """A hash of all that the answers depend on: records, code, the day (approvals end), and what Dagster shows of them:
     it takes them for outdated after a materialization, and for skipped where a run ended before its last step."""
-    control, project = workspace.control, workspace.project
+    control, project = context.control, context.project
     records = instance.get_asset_records([model_key(project, name) for name in plans])
     parts = [
         *(
@@ -74,7 +74,7 @@ def _state(workspace: Context, instance: dg.DagsterInstance, plans: dict[str, Pl
         ),
         project.fingerprints,
         repr(sorted(project.consumers.items())),
-        f"{workspace.clock():%Y-%m-%d} {workspace.now():%Y-%m-%d}",
+        f"{context.clock():%Y-%m-%d} {context.now():%Y-%m-%d}",
         promised_answers(project, instance, [project.models[name] for name in plans]),
         sorted((str(r.asset_entry.asset_key), r.asset_entry.last_materialization_storage_id or 0) for r in records),
     ]  # fmt: skip

@@ -29,10 +29,10 @@ def diff_job(run: Launched) -> None:
         expect_unmoved=tuple(said.get("expect_unmoved", ())),
         expect_filled=tuple(said.get("expect_filled", ())),
     )
-    found = compare(run.place, request)
-    for event in diff_events(run.place.project, found.diff):
+    found = compare(run.context, request)
+    for event in diff_events(run.context.project, found.diff):
         run.log.info(str(event.description))
-        run.context.log_event(event)
+        run.step.log_event(event)
     for column in found.rewired:
         run.log.warning(f"{column.model}: {column.text}")
     if not found.as_expected:
@@ -45,10 +45,10 @@ def consumers_job(run: Launched) -> None:
     """Says who reads what; with `check`, runs their queries over an open plan, and fails when an answer is not as it
     has to be."""
     if not run.config["check"]:
-        for consumer in run.place.project.consumers.values():
+        for consumer in run.context.project.consumers.values():
             run.log.info(f"{consumer.name} ({consumer.owner or 'no owner'}) reads {listed(list(consumer.reads))}")
         return
-    found = rerun_consumers(run.place, run.said.get("plan") or only_open_plan(run.place.control).id)
+    found = rerun_consumers(run.context, run.said.get("plan") or only_open_plan(run.context.control).id)
     for rerun in found.reruns:
         same = ", the same rows as are shown" if rerun.same else ""
         (run.log.info if rerun.met else run.log.warning)(f"{_named(rerun)}: {listed(rerun.missed) or 'ok'}{same}")

@@ -12,14 +12,14 @@ class EngineSession(LazyPySparkResource):
     """The engine's session under the interface of dagster-pyspark; `spark-conf/` and `spark:` configure it."""
 
     spark_config: dict[str, Any] = Field(default_factory=dict)
-    _workspace: Context = PrivateAttr()
+    _context: Context = PrivateAttr()
 
     @classmethod
-    def of(cls, workspace: Context) -> "EngineSession":
-        """The session of an open workspace, which is not opened yet."""
+    def of(cls, context: Context) -> "EngineSession":
+        """The session of an open project, which is not opened yet."""
         made = cls()
-        made._workspace = workspace
+        made._context = context
         return made
 
     def _init_session(self) -> None:
-        self._spark_session = self._workspace.spark  # not kept: after a JVM died it is another one
+        self._spark_session = self._context.spark  # not kept: after a JVM died it is another one

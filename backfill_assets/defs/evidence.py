@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 )
 def evidence_job(run: Launched) -> None:
     """Writes a plan's packet, or finds a release's; the step's output says where it is, and the answers at a glance."""
-    found = plan_or_release(run.place, run.said.get("target"))
+    found = plan_or_release(run.context, run.said.get("target"))
     told = _of_release(found) if isinstance(found, ReleaseEvidence) else _of_plan(found)
-    run.context.add_output_metadata(told.metadata)
+    run.step.add_output_metadata(told.metadata)
     run.log.info(told.line)
 
 

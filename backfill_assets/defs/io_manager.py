@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
+from backfill_assets.app.context import Context
 from backfill_assets.build.build import build
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.core.errors import BuildError
@@ -33,13 +34,13 @@ IO_MANAGER_KEY = "version_tables"
 
 @dataclass(slots=True)
 class BuildRequest:
-    """What an asset's function returns: the model to build, with the context of the step that asks for it.
+    """What an asset's function returns: the model to build, and the step that asks for it.
 
     `outcome` is filled in when it is done.
     """
 
     model: Model
-    context: dg.AssetExecutionContext
+    step: dg.AssetExecutionContext
     outcome: Outcome | None = None
 
 
@@ -51,24 +52,7 @@ class VersionTables(dg.IOManager):
 
     def handle_output(self, context: dg.OutputContext, obj: BuildRequest) -> None:
         """Build the order's range. Raises Failure, after reporting what is good, when any interval is not green."""
-        step, model = obj.context, obj.model
-        place = acting(self._runs.workspace, step.run)
-        with short_failures():
-            require_lasting(step.instance)
-            keys = step.partition_keys if step.has_partition_key or step.has_partition_key_range else []
-            interval = chosen(model.cadence, keys, step.run.tags)
-            require_over(place.project, model, interval, place.now())
-            bench = self._runs.bench(step)
-            plan = plan_of(place, step, model, interval, bench.pins)  # what is in its way is said before any building
-            bench = as_planned(place, step, bench, plan, model, interval) if plan else bench
-            bench = replace(bench, hold=hold_of(place, step.run.tags, plan))
-            with bench.beating():
-                obj.outcome = build(bench, model.name, Ranges((interval,)))
-            worked = worked_on(place, step, plan) if plan else Worked(metadata={})
-            if bench.hold.ended and not obj.outcome.ok:
-                said = held_text(bench.hold.ended, goes_on=not bench.hold.with_plan)
-                worked = replace(worked, problems=(said, *worked.problems))
-        report(place, step, model, obj.outcome, worked)
+        self._build(acting(self._runs.context, obj.step.run), obj)
 
     def load_input(self, context: dg.InputContext) -> DataFrame:
         """The upstream's rows of the asked partitions as a Spark DataFrame, of the version that the code says.
@@ -79,18 +63,37 @@ class VersionTables(dg.IOManager):
         """
         from backfill_assets.app.model_frames import candidate_frame, version_frame
 
-        workspace = self._runs.workspace
-        name = model_of(workspace.project, context.asset_key)
+        project = self._runs.context.project
+        name = model_of(project, context.asset_key)
         if name is None:
             raise BuildError(
                 f"cannot read {context.asset_key.to_user_string()}",
-                why=f"it is no model of the project {workspace.project.settings.name}",
+                why=f"it is no model of the project {project.settings.name}",
                 fix="name the IO manager of its own project as `input_manager_key`",
             )
-        model = workspace.project.models[name]
+        model = project.models[name]
         asked = None
         if context.has_asset_partitions:
             asked = chosen(model.cadence, context.asset_partition_keys, {})
-        if plan := named_plan(workspace.project, context.step_context.dagster_run.tags):
-            return candidate_frame(workspace, plan, model, asked)
-        return version_frame(workspace, model, asked)
+        if plan := named_plan(project, context.step_context.dagster_run.tags):
+            return candidate_frame(self._runs.context, plan, model, asked)
+        return version_frame(self._runs.context, model, asked)
+
+    def _build(self, context: Context, order: BuildRequest) -> None:
+        step, model = order.step, order.model
+        with short_failures():
+            require_lasting(step.instance)
+            keys = step.partition_keys if step.has_partition_key or step.has_partition_key_range else []
+            interval = chosen(model.cadence, keys, step.run.tags)
+            require_over(context.project, model, interval, context.now())
+            bench = self._runs.bench(step)
+            plan = plan_of(context, step, model, interval, bench.pins)  # what is in its way is said before any building
+            bench = as_planned(context, step, bench, plan, model, interval) if plan else bench
+            bench = replace(bench, hold=hold_of(context, step.run.tags, plan))
+            with bench.beating():
+                order.outcome = build(bench, model.name, Ranges((interval,)))
+            worked = worked_on(context, step, plan) if plan else Worked(metadata={})
+            if bench.hold.ended and not order.outcome.ok:
+                said = held_text(bench.hold.ended, goes_on=not bench.hold.with_plan)
+                worked = replace(worked, problems=(said, *worked.problems))
+        report(context, step, model, order.outcome, worked)

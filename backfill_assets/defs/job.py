@@ -1,6 +1,6 @@
 """How is a use case a job of Dagster? Its options are read, it acts for whoever launched, its errors are short."""
 
-# No `from __future__ import annotations`: Dagster reads the annotation of `context`.
+# No `from __future__ import annotations`: Dagster reads the annotation of its context, here `context_`.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,8 +30,8 @@ from backfill_assets.state.rules import PREFIX as RULES
 class Launched:
     """A run of a job: what it was asked for, on what and for whom, and where it tells what it does."""
 
-    context: dg.OpExecutionContext
-    place: Context
+    step: dg.OpExecutionContext
+    context: Context
     """The project, acting for the account that launched."""
     said: Mapping[str, Any]
     """What the configuration says, by the options' keys; what is empty is left out."""
@@ -39,7 +39,7 @@ class Launched:
     @property
     def config(self) -> Mapping[str, Any]:
         """All of the configuration, as it was typed."""
-        return self.context.op_config
+        return self.step.op_config
 
     @property
     def request(self) -> Request:
@@ -47,22 +47,22 @@ class Launched:
 
     @property
     def log(self) -> Log:
-        return Log(self.context)
+        return Log(self.step)
 
     @property
     def name(self) -> str:
         """What the ledger calls the run."""
-        return run_name(self.context.run)
+        return run_name(self.step.run)
 
     @property
     def follow(self) -> Follow:
         """Writes a build's progress to the run's log."""
-        return following(self.context)
+        return following(self.step)
 
     def report_views(self) -> None:
         """Tell Dagster which views show something else now."""
-        for event in unreported_views(self.place, self.context.instance):
-            self.context.log_event(event)
+        for event in unreported_views(self.context, self.step.instance):
+            self.step.log_event(event)
 
 
 def job(
@@ -80,31 +80,31 @@ def job(
     """
 
     def of_work(work: Callable[[Launched], None]) -> Callable[[Context], dg.JobDefinition]:
-        def of_project(workspace: Context) -> dg.JobDefinition:
-            environment = workspace.environment
+        def of_project(context: Context) -> dg.JobDefinition:
+            environment = context.environment
             step_name = step.format(environment=environment)
 
             @dg.op(
-                name=local_name(workspace.project, step_name),
+                name=local_name(context.project, step_name),
                 out=dg.Out(dg.Nothing),
                 config_schema=config_fields(name) or None,
             )
-            def launched(context: dg.OpExecutionContext) -> None:
+            def launched(context_: dg.OpExecutionContext) -> None:
                 with short_failures():
-                    require_lasting(context.instance)
-                    said = given(name, context.op_config or {})
-                    place = acting(workspace, context.run)
-                    _link(context, said)
+                    require_lasting(context_.instance)
+                    said = given(name, context_.op_config or {})
+                    run = Launched(step=context_, context=acting(context, context_.run), said=said)
+                    _link(run)
                     try:
-                        work(Launched(context=context, place=place, said=said))
+                        work(run)
                     finally:
                         if tells:
-                            _tell(place, context)
+                            _tell(run)
 
             @dg.job(
-                name=local_name(workspace.project, name),
+                name=local_name(context.project, name),
                 description=description.format(environment=environment),
-                tags=tags(workspace),
+                tags=tags(context),
                 executor_def=dg.in_process_executor,  # one step: it needs no process beside the run's
             )
             def whole() -> None:
@@ -117,25 +117,25 @@ def job(
     return of_work
 
 
-def _link(context: dg.OpExecutionContext, said: Mapping[str, Any]) -> None:
+def _link(run: Launched) -> None:
     """To the page of the plan that was named, else to what waits for whom. A change of the rules has no page."""
-    plan = "" if (named := str(said.get("plan", ""))).startswith(RULES) else named
+    plan = "" if (named := str(run.said.get("plan", ""))).startswith(RULES) else named
     words = f"plan {plan} on the reviewer's page" if plan else "what waits for whom, on the reviewer's page"
-    link_run(context.instance, context.run, words, *(("plan", plan) if plan else ()))
+    link_run(run.step.instance, run.step.run, words, *(("plan", plan) if plan else ()))
 
 
-def _tell(place: Context, context: dg.OpExecutionContext) -> None:
+def _tell(run: Launched) -> None:
     try:
-        tell_answers(place, context)
+        tell_answers(run.context, run.step)
     except BackfillError as error:  # whatever came of the job itself is what its run says
-        Log(context).warning(f"what owners ask of open plans was not answered: {error}")
+        run.log.warning(f"what owners ask of open plans was not answered: {error}")
 
 
-def not_moved(place: Context, obstacles: Sequence[Obstacle]) -> dg.Failure:
+def not_moved(context: Context, obstacles: Sequence[Obstacle]) -> dg.Failure:
     """The failure of a run whose environment stays as it is; trying again would find the same."""
     listed = "\n".join(map(str, obstacles))
     return dg.Failure(
-        description=f"{place.environment} was not moved; in the way:\n{listed}",
+        description=f"{context.environment} was not moved; in the way:\n{listed}",
         metadata={"obstacles": len(obstacles)},
         allow_retries=False,
     )

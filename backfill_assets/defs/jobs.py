@@ -42,54 +42,56 @@ from backfill_assets.project.dagster_names import APPLY_STEP
 )
 def apply_job(run: Launched) -> None:
     """Plans, and builds and audits what the plan says. Nothing is promoted, unless its configuration says so."""
-    place, config, request = run.place, run.config, run.request
+    context, config, request = run.context, run.config, run.request
     reason = reason_of(config["outside_windows"], "outside_windows")
     if config["empty"]:
-        for name, ranges in declare_empty(place, request).items():
+        for name, ranges in declare_empty(context, request).items():
             run.log.info(f"{name}: {ranges} declared complete without rows")
         return
     size = sample_of(config["sample"], config["by"], key_of)
-    hold = place.hold(regardless=reason, waits=not config["no_wait"])
+    hold = context.hold(regardless=reason, waits=not config["no_wait"])
     if isinstance(size, EntitySample):
-        _log_sampled(run, sample_entities(place, request, size, hold=hold, follow=run.follow))
+        _log_sampled(run, sample_entities(context, request, size, hold=hold, follow=run.follow))
         return
     only = [days_of(text, "only: ") for text in config["only"]]
-    started = start_apply(place, request, sample=size, only=only)
+    started = start_apply(context, request, sample=size, only=only)
     _log_started(run, started)
-    built = build_started(place, started, run=run.name, follow=run.follow, hold=hold)
+    built = build_started(context, started, run=run.name, follow=run.follow, hold=hold)
     if built.candidate:
         run.log.info(f"what is complete can be looked at in the environment {built.candidate.name}")
     for name, outcome in built.carried.outcomes.items():
         if _is_loaded(run, name, outcome):
-            log_outcome(place, run.context, place.project.models[name], outcome)
+            log_outcome(context, run.step, context.project.models[name], outcome)
         elif outcome.ok:  # partitions are of the version itself, a restatement lies over it
             run.log.info(
-                f"{name}: {done_text(place.project, place.project.models[name], outcome)}, in {outcome.version}"
+                f"{name}: {done_text(context.project, context.project.models[name], outcome)}, in {outcome.version}"
             )
-    checked = check_built(place, built)
-    log_checked(place.project, run.context, checked)
+    checked = check_built(context, built)
+    log_checked(context.project, run.step, checked)
     if built.carried.outcomes:
         run.log.info(comparison(started.estimate, built.actual))
         if built.complete and not started.sample and (less := saving(started.estimate, built.actual)):
             run.log.info(less)
     bad = [held_text(built.held, goes_on=built.goes_on)] if built.held else []
     bad += [
-        failure_text(place.project, place.project.models[n], o) for n, o in built.carried.outcomes.items() if not o.ok
+        failure_text(context.project, context.project.models[n], o)
+        for n, o in built.carried.outcomes.items()
+        if not o.ok
     ]
     bad += problems(checked.texts)
     bad += [f"{b.model}: {b.intervals} waits for {b.upstream}: {b.needs}" for b in started.plan.blocked]
     if bad:
         raise dg.Failure(description="\n\n".join(bad), allow_retries=False)
-    if command := left_of_plan(place, started):
+    if command := left_of_plan(context, started):
         run.log.info(f"more of the plan is missing: launch this without only, or {command}")
     if started.sample:
-        rest = estimate_plan(place, plan_request(place, request, facts=built.facts))
+        rest = estimate_plan(context, plan_request(context, request, facts=built.facts))
         for stage in rest.stages:
             takes = stage.takes.seconds
             time = duration(takes.low, takes.high) if takes else "nobody knows how long"
             run.log.info(f"{stage.model}: the other {amount(stage.count, stage.cadence)}: {time}")
     if config["promote"]:
-        _log_promoted(run, promote_applied(place, started))
+        _log_promoted(run, promote_applied(context, started))
 
 
 @job(
@@ -97,15 +99,15 @@ def apply_job(run: Launched) -> None:
     step="extend_{environment}",
     description="Extend what {environment} shows, by the published versions, and publish it.",
     # of queued runs it goes first, where there are windows
-    tags=lambda workspace: {"dagster/priority": "1"} if workspace.project.settings.windows else {},
+    tags=lambda context: {"dagster/priority": "1"} if context.project.settings.windows else {},
     tells=True,
 )
 def routine_job(run: Launched) -> None:
     """Extends what the environment shows, by the published versions, and publishes what is green."""
-    done = extend(run.place, run=run.name, follow=run.follow)
+    done = extend(run.context, run=run.name, follow=run.follow)
     for name, outcome in done.carried.outcomes.items():
         if _is_loaded(run, name, outcome):
-            log_outcome(run.place, run.context, run.place.project.models[name], outcome)
+            log_outcome(run.context, run.step, run.context.project.models[name], outcome)
     for name, part in done.settled.replaced.items():
         run.log.info(f"{name}: {part} is provisional and was built again, as its sources changed")
     run.report_views()
@@ -132,12 +134,12 @@ def routine_schedule(job: dg.JobDefinition) -> dg.ScheduleDefinition:
 )
 def promote_job(run: Launched) -> None:
     """Moves the environment to what is complete, all models in one commit; fails when anything is in the way."""
-    _log_promoted(run, promote_plan(run.place, run.request, plan=run.said.get("plan", "")))
+    _log_promoted(run, promote_plan(run.context, run.request, plan=run.said.get("plan", "")))
 
 
 def _is_loaded(run: Launched, name: str, outcome: Outcome) -> bool:
     """Whether what was built is of the version that the files are of, whose partitions Dagster shows."""
-    return name in run.place.project.models and outcome.version == run.place.project.fingerprints[name]
+    return name in run.context.project.models and outcome.version == run.context.project.fingerprints[name]
 
 
 def _log_sampled(run: Launched, done: Sampled) -> None:
@@ -150,7 +152,7 @@ def _log_sampled(run: Launched, done: Sampled) -> None:
 
 def _log_started(run: Launched, started: Started) -> None:
     """What is known before anything is built; the run is tagged with the stored plan."""
-    plan, log, models = started.whole, run.log, run.place.project.models
+    plan, log, models = started.whole, run.log, run.context.project.models
     if not plan.work:
         log.info("nothing to do: all that can be built is complete; no Spark session was opened")
     _log_amendment(log, started.amendment)
@@ -173,9 +175,9 @@ def _log_started(run: Launched, started: Started) -> None:
     for found in plan.rewired:
         log.info(f"{found.model}: {found.text}")
     if started.stored:
-        instance = run.context.instance
-        instance.add_run_tags(run.context.run_id, {run_tag(run.place.project, "plan"): started.stored})
-        link_run(instance, run.context.run, f"plan {started.stored} on the reviewer's page", "plan", started.stored)
+        instance = run.step.instance
+        instance.add_run_tags(run.step.run_id, {run_tag(run.context.project, "plan"): started.stored})
+        link_run(instance, run.step.run, f"plan {started.stored} on the reviewer's page", "plan", started.stored)
 
 
 def _log_amendment(log: Log, amendment: Amendment | None) -> None:
@@ -187,7 +189,7 @@ def _log_promoted(run: Launched, done: Promoted) -> None:
     """What moved, to Dagster; fails with everything that is in the way."""
     _log_amendment(run.log, done.amendment)
     if not done.verdict.open:
-        raise not_moved(run.place, done.verdict.obstacles)
+        raise not_moved(run.context, done.verdict.obstacles)
     if not done.verdict.pointers:
-        run.log.info(f"{run.place.environment} shows everything already; nothing was moved")
+        run.log.info(f"{run.context.environment} shows everything already; nothing was moved")
     run.report_views()

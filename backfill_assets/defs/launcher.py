@@ -15,7 +15,7 @@ tag and launchers cannot: Dagster+ writes `user` (https://github.com/dagster-io/
 Dagster everybody can type any tag into the launchpad."""
 
 
-def acting(workspace: Context, run: dg.DagsterRun) -> Context:
-    """The workspace, acting for whoever launched the run."""
+def acting(context: Context, run: dg.DagsterRun) -> Context:
+    """The same, acting for whoever launched the run."""
     tag = os.environ.get(VARIABLE, "")
-    return replace(workspace, acting=run.tags.get(tag, "")) if tag else workspace
+    return replace(context, acting=run.tags.get(tag, "")) if tag else context

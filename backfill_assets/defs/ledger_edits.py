@@ -16,7 +16,7 @@ from backfill_assets.plan.request_parsing import days_of
 def withdraw_job(run: Launched) -> None:
     """Withdraws intervals of the code's versions, and what was built from them."""
     asked = [days_of(text, "days: ") for text in run.said.get("days", ())]
-    done = withdraw(run.place, asked, reason=run.said.get("reason", ""))
+    done = withdraw(run.context, asked, reason=run.said.get("reason", ""))
     for part in done:
         why = "" if part.named else ", built from these"
         run.log.info(f"{part.model}: {part.intervals} is missing now{why}")

@@ -33,34 +33,32 @@ MOST_EVENTS = 300
 SECONDS_BETWEEN_TICKS = 30
 
 
-def ledger_sensor(workspace: Context) -> dg.SensorDefinition:
+def ledger_sensor(context: Context) -> dg.SensorDefinition:
     """The sensor. Its cursor is what everything was reported of: the revisions of ledger and environments, the loaded
     versions, and Dagster's own newest events."""
 
     @dg.sensor(
-        name=local_name(workspace.project, "ledger_sensor"),
+        name=local_name(context.project, "ledger_sensor"),
         minimum_interval_seconds=SECONDS_BETWEEN_TICKS,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Reports what was built and promoted by other ways than Dagster: the ledger is the truth.",
     )
-    def ledger_to_events(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        instance = context.instance
+    def ledger_to_events(tick: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        instance = tick.instance
         revisions = json.dumps(
             [
-                workspace.control.ledger.revision(),
-                workspace.control.environments.revision(),
-                workspace.project.fingerprints,
-                _newest(instance, workspace.project),
+                context.control.ledger.revision(),
+                context.control.environments.revision(),
+                context.project.fingerprints,
+                _newest(instance, context.project),
             ]
         )
-        if context.cursor == revisions:
+        if tick.cursor == revisions:
             return dg.SkipReason("nothing happened since the last look")
-        events: list[Report] = [*unreported_views(workspace, instance)]
+        events: list[Report] = [*unreported_views(context, instance)]
         busy, complete = _busy(instance), True
-        for name in workspace.project.models:
-            found, settled = _unreported(
-                workspace, instance, name, busy, MOST_EVENTS - len(events), context.log.warning
-            )
+        for name in context.project.models:
+            found, settled = _unreported(context, instance, name, busy, MOST_EVENTS - len(events), tick.log.warning)
             events += found
             complete = complete and settled
         return dg.SensorResult(
@@ -93,7 +91,7 @@ def to_report(
 
 
 def _unreported(
-    workspace: Context,
+    context: Context,
     instance: dg.DagsterInstance,
     name: str,
     busy: Callable[[str], bool],
@@ -106,19 +104,19 @@ def _unreported(
 
     What Dagster has is read before the ledger: a run records there first, so that nothing true is taken for untrue.
     """
-    project = workspace.project
+    project = context.project
     model, version, key = project.models[name], project.fingerprints[name], model_key(project, name)
     there, known = instance.get_materialized_partitions(key), set(_known(instance, key, version))
-    entries = by_version(workspace.control.ledger.entries([name])).get((name, version), [])
+    entries = by_version(context.control.ledger.entries([name])).get((name, version), [])
     if not entries and not there:
         return [], True
     digest = audits_digest(model)
-    over = model.over(workspace.now())
-    have, _ = version_coverage(entries, workspace.log, model=name, version=version, audits=digest, over=over)
+    over = model.over(context.now())
+    have, _ = version_coverage(entries, context.log, model=name, version=version, audits=digest, over=over)
     green = {model.cadence.key(i.start) for i in (have.green - have.partial).split(model.cadence)}
     events: list[Report] = []
     if untrue := there - green:
-        if told := foreign_reporter(instance, key, untrue, workspace.warehouse):
+        if told := foreign_reporter(instance, key, untrue, context.warehouse):
             warn(told)
             return [], True
         instance.wipe_assets([key])
@@ -132,12 +130,12 @@ def _unreported(
     shared = {
         "version": version,
         "outcome": "complete in the ledger, which says who built it",
-        "dagster/uri": table_path(workspace.warehouse, name, version),
+        "dagster/uri": table_path(context.warehouse, name, version),
     }
-    events += materializations(workspace, model, Ranges.of(some), shared)
+    events += materializations(context, model, Ranges.of(some), shared)
     if len(some) < len(intervals):
         return events, False
-    return events + summary_evaluations(project, model, recorded(workspace, model, have.green)), settled
+    return events + summary_evaluations(project, model, recorded(context, model, have.green)), settled
 
 
 def _wiped(key: dg.AssetKey, version: str, untrue: int, green: int) -> dg.AssetObservation:

@@ -26,7 +26,7 @@ def rollback_job(run: Launched) -> None:
     """Goes back to an older release, all models in one commit; fails when anything is in the way."""
     dry_run = run.config["dry_run"]
     ended = roll_back(
-        run.place,
+        run.context,
         run.config["release"] or None,
         run.config["select"],
         at_once=run.config["now"],
@@ -39,7 +39,7 @@ def rollback_job(run: Launched) -> None:
     if dry_run:
         run.log.info(f"{sum(p.files for p in ended.proofs)} files looked at; nothing was changed")
     if ended.obstacles:
-        raise not_moved(run.place, ended.obstacles)
+        raise not_moved(run.context, ended.obstacles)
     if dry_run:
         return
     if ended.moved is None and ended.found.steps:
@@ -63,7 +63,7 @@ def janitor_job(run: Launched) -> None:
     """Says which tables nothing needs any more, and deletes them when its config says so."""
     today = instant(run.said.get("today"), "today")
     request = JanitorRequest(apply=run.said.get("apply", False), today=today.date() if today else None)
-    done = clear_up(run.place, request)
+    done = clear_up(run.context, request)
     found = done.found
     for goes in found.rounds.goes:
         table = goes.table

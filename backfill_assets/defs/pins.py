@@ -13,7 +13,7 @@ from backfill_assets.defs.job import Launched, job
 )
 def pin_job(run: Launched) -> None:
     """Keeps a consumer on what a release showed."""
-    done = pin_consumer(run.place, pin_request(**run.said, option="until"))
+    done = pin_consumer(run.context, pin_request(**run.said, option="until"))
     pin, before = done.pin, done.before
     run.log.info(f"{pin.consumer} is kept on release {pin.release} until {pin.until}")
     if before is not None and before != pin:
@@ -29,7 +29,7 @@ def pin_job(run: Launched) -> None:
 )
 def unpin_job(run: Launched) -> None:
     """Lets a pinned consumer read the environment again."""
-    done = unpin_consumer(run.place, run.said.get("consumer", ""), dry_run=run.said.get("dry_run", False))
+    done = unpin_consumer(run.context, run.said.get("consumer", ""), dry_run=run.said.get("dry_run", False))
     if done.pin is None:
         run.log.info(f"{done.consumer} is not pinned: it reads {done.environment}")
         return

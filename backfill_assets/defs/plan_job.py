@@ -27,30 +27,30 @@ from backfill_assets.promote.lifecycle import collision_text, parallel_plan_text
 @job("plan", step="make_plan", description="Say what changed, what is missing and what would be done. Changes nothing.")
 def plan_job(run: Launched) -> None:
     """Plans, and stores nothing: the step's output has the plan, what it takes, whom it affects, what is in its way."""
-    found = preview(run.place, run.request)
+    found = preview(run.context, run.request)
     plan, stored = found.plan, found.claim.continues
     following = next_step(plan, found.verdict, stored.id if stored else "", found.late)
     for sentence in _beside(found):
         run.log.warning(sentence)
     run.log.info(f"plan {plan.id}: {following.step.value}{f': {following.command}' if following.command else ''}")
     told = {
-        "plan": dg.MetadataValue.md("\n".join(_table(found, run.place.project))),
+        "plan": dg.MetadataValue.md("\n".join(_table(found, run.context.project))),
         "next": following.command or following.step.value,
         "takes": _takes(found),
         "readers": _listed(_readers(found)),
         "in the way": _listed([*map(str, found.ahead), *map(str, found.blocking)]),
-        "mind": _listed([*_words(found, run.place.project), *_beside(found)]),
+        "mind": _listed([*_words(found, run.context.project), *_beside(found)]),
         **({"stored plan": stored.id, **review_link("plan", stored.id)} if stored else {}),
     }
-    run.context.add_output_metadata({name: value for name, value in told.items() if value})
+    run.step.add_output_metadata({name: value for name, value in told.items() if value})
 
 
 @job("preflight", step="look_ahead", description="Say what is known of a plan before it begins. Changes nothing.")
 def preflight_job(run: Launched) -> None:
     """Makes a sheet of each model that would change; fails when something of it blocks."""
-    found = read_preflight(run.place, run.request)
+    found = read_preflight(run.context, run.request)
     sheets = {sheet.model: dg.MetadataValue.md("\n".join(_sheet(sheet.to_json()))) for sheet in found.sheets}
-    run.context.add_output_metadata(sheets or {"plan": f"plan {found.plan.id} changes nothing"})
+    run.step.add_output_metadata(sheets or {"plan": f"plan {found.plan.id} changes nothing"})
     for gap in found.findings:
         (run.log.warning if gap.blocking else run.log.info)(str(gap))
     if blocking := [str(gap) for gap in found.findings if gap.blocking]:

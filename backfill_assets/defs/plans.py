@@ -12,13 +12,13 @@ from backfill_assets.defs.names import job_text
 def plans_job(run: Launched) -> None:
     """Says what open plans, and changes of the rules, lack: of one person, or of anybody."""
     who = run.said.get("waiting_for", "")
-    found = read_waiting(run.place, who)
+    found = read_waiting(run.context, who)
     for waiting in found.plans:
         for sentence in waiting.amendment.words:
             run.log.warning(sentence)
         for one in waiting.lacking:
             when = (
-                f"launch {job_text(run.place.project, 'approve')} with it"
+                f"launch {job_text(run.context.project, 'approve')} with it"
                 if waiting.built
                 else "when all of it is built"
             )
@@ -41,7 +41,7 @@ def plans_job(run: Launched) -> None:
 )
 def abandon_job(run: Launched) -> None:
     """Ends a plan: its candidate environment goes, and what only this plan built is left to the janitor."""
-    done = abandon_plan(run.place, run.said.get("plan", ""))
+    done = abandon_plan(run.context, run.said.get("plan", ""))
     run.log.info(f"plan {done.plan.id} {'was abandoned already' if done.already else 'is abandoned'}")
     for freed in done.freed:
         run.log.info(f"the janitor will free {freed.model} {freed.version}: {freed.bytes} bytes")

@@ -25,23 +25,21 @@ from backfill_assets.state.tables import rows_of, still_there
 POINTER = "pointer"
 
 
-def unreported_views(workspace: Context, instance: dg.DagsterInstance) -> list[dg.AssetMaterialization]:
+def unreported_views(context: Context, instance: dg.DagsterInstance) -> list[dg.AssetMaterialization]:
     """Events for the views whose pointer is not the one that Dagster knows."""
-    shown = workspace.control.environments.read(workspace.environment)
+    shown = context.control.environments.read(context.environment)
     moved = {
         name: known
         for name, pointer in sorted(shown.pointers.items())
-        if name in workspace.project.models
-        and (known := _known(instance, view_key(workspace.project, name))) != pointer.id
+        if name in context.project.models and (known := _known(instance, view_key(context.project, name))) != pointer.id
     }
     if not moved:
         return []
-    releases, provisional = workspace.control.releases.all(shown.name), workspace.provisional(shown)
+    releases, provisional = context.control.releases.all(shown.name), context.provisional(shown)
     told = [name for name, known in moved.items() if known not in _before_copies(releases, name)]
-    why = shown_releases(workspace, releases, {name: shown.releases[name] for name in told})
+    why = shown_releases(context, releases, {name: shown.releases[name] for name in told})
     return [
-        view_event(workspace, shown, shown.pointers[name], provisional.get(name, NOTHING), why.get(name))
-        for name in told
+        view_event(context, shown, shown.pointers[name], provisional.get(name, NOTHING), why.get(name)) for name in told
     ]
 
 
@@ -52,12 +50,12 @@ def _before_copies(releases: Sequence[Release], name: str) -> set[str]:
 
 
 def view_event(
-    workspace: Context, shown: Environment, pointer: Pointer, provisional: Ranges, why: ShownRelease | None
+    context: Context, shown: Environment, pointer: Pointer, provisional: Ranges, why: ShownRelease | None
 ) -> dg.AssetMaterialization:
     """What the environment shows of one model since its last promotion, and by whose word."""
-    model, columns = workspace.project.models[pointer.model], workspace.project.columns[pointer.model]
+    model, columns = context.project.models[pointer.model], context.project.columns[pointer.model]
     return dg.AssetMaterialization(
-        view_key(workspace.project, pointer.model),
+        view_key(context.project, pointer.model),
         description=f"{shown.name} shows version {pointer.version} since release {shown.releases[pointer.model]}",
         metadata={
             "release": shown.releases[pointer.model],
@@ -65,10 +63,10 @@ def view_event(
             "version": ", ".join(dict.fromkeys(s.version for s in pointer.segments)),
             "range": str(pointer.covers),
             "provisional": str(provisional),
-            "dagster/row_count": rows_shown(workspace, pointer),
+            "dagster/row_count": rows_shown(context, pointer),
             "dagster/column_schema": built_schema(pointer.columns, columns, model.grain),
             "dagster/column_lineage": view_lineage(
-                workspace.project, pointer.model, [name for name, _ in pointer.columns]
+                context.project, pointer.model, [name for name, _ in pointer.columns]
             ),
             "segments": len(pointer.segments),
             POINTER: pointer.id,
@@ -104,9 +102,9 @@ def _approved(approvals: Sequence[LetThrough], *, off: bool) -> str:
     )
 
 
-def rows_shown(workspace: Context, pointer: Pointer) -> int:
+def rows_shown(context: Context, pointer: Pointer) -> int:
     """How many rows the pointer shows, from file statistics."""
-    log, model = workspace.log, pointer.model
+    log, model = context.log, pointer.model
     return sum(rows_of(log, model, still_there(log, model, pointer.segments)).values())
 
 

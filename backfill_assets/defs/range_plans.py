@@ -44,51 +44,51 @@ Scope = Mapping[str, Interval]
 """Model → the range that is materialized of it."""
 
 
-def plan_of(place: Context, step: dg.AssetExecutionContext, model: Model, interval: Interval, pins: Pins) -> str:
+def plan_of(context: Context, step: dg.AssetExecutionContext, model: Model, interval: Interval, pins: Pins) -> str:
     """The plan that a step works on: the one that its run is tagged with, the newest open one that covers the run's
     days, or else a new one, which freezes the run's pins; "" when there is nothing to plan. The run is tagged with it.
 
     Raises PlanError when another plan is in the way, or the tag names none.
     """
     run = step.instance.get_run_by_id(step.run.run_id) or step.run
-    if named := named_plan(place.project, run.tags):
-        find_plan(place.control, named)
+    if named := named_plan(context.project, run.tags):
+        find_plan(context.control, named)
         return named
-    if ours := recorded_plan(place.project, run.tags):
-        record = find_plan(place.control, ours)
+    if ours := recorded_plan(context.project, run.tags):
+        record = find_plan(context.control, ours)
         if record.live and model.name in record.versions:
             return ours
-    scope = _scope(step, run, place.project, model, interval)
-    facts = place.facts()
-    covering = [r for r in place.control.plans.all() if r.live and _covers(place, facts, r, scope)]
+    scope = _scope(step, run, context.project, model, interval)
+    facts = context.facts()
+    covering = [r for r in context.control.plans.all() if r.live and _covers(context, facts, r, scope)]
     if covering:
         plan = covering[-1].id
     else:
-        made = plan_request(place, request_for(place.project, scope), facts=facts)
-        opened = open_plan(place, replace(made, sources={**made.sources, **{name: pins[name] for name in pins}}))
+        made = plan_request(context, request_for(context.project, scope), facts=facts)
+        opened = open_plan(context, replace(made, sources={**made.sources, **{name: pins[name] for name in pins}}))
         if opened is None:
             return ""
         plan = opened.plan.id
         for other in opened.beside:
             Log(step).info(parallel_plan_text(other))
-    step.instance.add_run_tags(run.run_id, recording(place.project, plan))
+    step.instance.add_run_tags(run.run_id, recording(context.project, plan))
     link_run(step.instance, run, f"plan {plan} on the reviewer's page", "plan", plan)
     return plan
 
 
 def as_planned(
-    place: Context, step: dg.AssetExecutionContext, bench: Workbench, plan: str, model: Model, interval: Interval
+    context: Context, step: dg.AssetExecutionContext, bench: Workbench, plan: str, model: Model, interval: Interval
 ) -> Workbench:
     """The workbench, with what the plan says: sources as it froze them, whichever run goes on with it, its batches, and
     what is copied. What that means is logged."""
-    found = continued_reads(place, plan, model.name, Ranges((interval,)), bench.pins)
-    for sentence in continued_words(found, bench.pins, place.project.models):
+    found = continued_reads(context, plan, model.name, Ranges((interval,)), bench.pins)
+    for sentence in continued_words(found, bench.pins, context.project.models):
         Log(step).warning(sentence)
-    said = stored_plan(place.control, plan)
+    said = stored_plan(context.control, plan)
     copies: dict[str, Copied] = {}
     if said and model.name in said.copies:
         whole = Ranges((interval,))
-        copies[model.name] = still_copied(place.project, place.facts(), model.name, said.copies[model.name], whole)
+        copies[model.name] = still_copied(context.project, context.facts(), model.name, said.copies[model.name], whole)
     stages = said.stages if said else ()
     planned = {s.model: s.batches for s in stages if isinstance(s, Build) and s.version == bench.version(s.model)}
     return replace(bench, frozen=found.frozen, copies=copies, planned=planned)
@@ -106,46 +106,47 @@ def request_for(project: Project, scope: Scope) -> Request:
     return Request(select=names, start=first, end=last)
 
 
-def worked_on(place: Context, step: dg.AssetExecutionContext, plan: str) -> Worked:
+def worked_on(context: Context, step: dg.AssetExecutionContext, plan: str) -> Worked:
     """Show in the plan's candidate what is complete; when all of it is, try its texts and compare it with what is
     shown. Says what comes next."""
-    facts = place.facts()
-    shown = show_candidate(place, plan, facts)
-    record, wrong = find_plan(place.control, plan), list[str]()
+    facts = context.facts()
+    shown = show_candidate(context, plan, facts)
+    record, wrong = find_plan(context.control, plan), list[str]()
     if shown is not None and record.status is PlanStatus.APPLIED:
-        checked = check_rows(place, plan_by_now(place, facts, record), record.id, facts)
+        checked = check_rows(context, plan_by_now(context, facts, record), record.id, facts)
         wrong = problems(checked.texts)
-        log_checked(place.project, step, checked)
-    said = _next(place, record)
+        log_checked(context.project, step, checked)
+    said = _next(context, record)
     Log(step).info(f"plan {record.id}: {said}")
     metadata = {"plan": record.id, "next": said, **review_link("plan", record.id)}
     return Worked(metadata=metadata, problems=tuple(wrong))
 
 
-def _next(place: Context, record: PlanRecord) -> str:
+def _next(context: Context, record: PlanRecord) -> str:
     """What somebody does now, in a terminal or with Dagster's jobs."""
     if not record.live:
         return f"it is {record.status.value}"
     if record.status is not PlanStatus.APPLIED:
-        return f"not complete yet: materialize the rest, or `{apply_command(stored_request(place.control, record.id))}`"
-    said = stored_plan(place.control, record.id)
+        command = apply_command(stored_request(context.control, record.id))
+        return f"not complete yet: materialize the rest, or `{command}`"
+    said = stored_plan(context.control, record.id)
     asks = [titled(one.owner, one.roles, "somebody else") for one in (said.asked if said else ())]
-    by_job, promote = (job_text(place.project, command) for command in ("approve", "promote"))
+    by_job, promote = (job_text(context.project, command) for command in ("approve", "promote"))
     approve = f"{' and '.join(asks)} approve: `backfill approve {record.id}` or {by_job}, then " if asks else ""
     return f"{approve}`backfill promote {record.id}` or {promote} with plan: {record.id}"
 
 
-def _covers(place: Context, facts: Facts, record: PlanRecord, scope: Scope) -> bool:
+def _covers(context: Context, facts: Facts, record: PlanRecord, scope: Scope) -> bool:
     """Whether a plan leads to the loaded versions of the models, in all of these days."""
-    if record.environment != place.environment:
+    if record.environment != context.environment:
         return False
-    targets, request = {t.model: t for t in record.targets}, stored_request(place.control, record.id)
+    targets, request = {t.model: t for t in record.targets}, stored_request(context.control, record.id)
     if request.restate or request.forward_only:
         return False  # days of another table, or the rest of the days as they are shown
     return all(
         (target := targets.get(name)) is not None
-        and target.version == place.project.fingerprints[name]
-        and not Ranges((interval,)) - asked_of(place.project, facts, request, name)
+        and target.version == context.project.fingerprints[name]
+        and not Ranges((interval,)) - asked_of(context.project, facts, request, name)
         for name, interval in scope.items()
     )
 

@@ -15,26 +15,26 @@ from backfill_assets.defs.job import Launched, job
 @job("status", step="look_at_status", description="Show what is built, shown, running and missing. Changes nothing.")
 def status_job(run: Launched) -> None:
     """Says where each model stands; the step's output has all of it."""
-    found = read_status(run.place)
+    found = read_status(run.context)
     for m in found.models:
         have, want = m.green.count(m.cadence), m.expected.count(m.cadence)
         shown = f"shows {m.shown_version}, {m.shown}" if m.shown_version else "shows nothing of it"
         run.log.info(f"{m.model} {m.version}: {have} of {want} are green; {found.environment} {shown}")
     for fault in found.faults:
         run.log.warning(str(fault))
-    run.context.add_output_metadata({"status": dg.MetadataValue.json(found.to_json())})
+    run.step.add_output_metadata({"status": dg.MetadataValue.json(found.to_json())})
 
 
 @job("verify", step="verify_records", description="Check that a packet, or everything that is kept, is unchanged.")
 def verify_job(run: Launched) -> None:
     """Compares files with their hashes: a packet's, or (`all`) all records and every file that is shown. Fails when
     anything is wrong."""
-    place = run.place
+    context = run.context
     if run.said.get("all"):
-        whole = check_warehouse(place, every_file=True)
+        whole = check_warehouse(context, every_file=True)
         problems, looked = whole.problems, f"{whole.records} records and {whole.files} files"
     else:
-        found = verify_packet(run.said.get("target"), lambda: place)
+        found = verify_packet(run.said.get("target"), lambda: context)
         problems, looked = found.problems, f"{found.kind} {found.plan}: {found.files} files of its packet"
     if problems:
         raise dg.Failure(description="\n".join(problems), allow_retries=False)
@@ -45,7 +45,7 @@ def verify_job(run: Launched) -> None:
 def backup_job(run: Launched) -> None:
     """Copies the records, and with `data` the tables, into a folder of the machine that runs this."""
     target = Path(run.said.get("target", ""))
-    done = back_up_warehouse(run.place.project.root, target, data=run.said.get("data", False))
+    done = back_up_warehouse(run.context.project.root, target, data=run.said.get("data", False))
     run.log.info(f"{target}: {len(done.manifest.files)} files, {done.manifest.bytes} bytes")
     for line in done.missing:
         run.log.warning(f"missing, and in no backup: {line}")

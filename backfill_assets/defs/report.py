@@ -38,7 +38,7 @@ class Worked:
     """Why its rows cannot be promoted, whatever was built."""
 
 
-def report(workspace: Context, step: dg.AssetExecutionContext, model: Model, outcome: Outcome, worked: Worked) -> None:
+def report(context: Context, step: dg.AssetExecutionContext, model: Model, outcome: Outcome, worked: Worked) -> None:
     """Tell Dagster what came of a step's build, and of the plan that it worked on. A complete one leaves the range's
     events to Dagster itself.
 
@@ -46,13 +46,13 @@ def report(workspace: Context, step: dg.AssetExecutionContext, model: Model, out
     downstream work as soon as it sees a materialization, so a red interval must never be reported.
     """
     if outcome.ok and not worked.problems:
-        Log(step).info(done_text(workspace.project, model, outcome))
-        shared = run_metadata(workspace, model, outcome) | dict(worked.metadata)
-        for key, own in partition_metadata(workspace, model, outcome.green).items():
+        Log(step).info(done_text(context.project, model, outcome))
+        shared = run_metadata(context, model, outcome) | dict(worked.metadata)
+        for key, own in partition_metadata(context, model, outcome.green).items():
             step.add_asset_metadata({**shared, **own}, partition_key=key)
         return
-    log_outcome(workspace, step, model, outcome, worked.metadata)
-    said = [] if outcome.ok else [failure_text(workspace.project, model, outcome)]
+    log_outcome(context, step, model, outcome, worked.metadata)
+    said = [] if outcome.ok else [failure_text(context.project, model, outcome)]
     raise dg.Failure(
         description=visible("\n\n".join([*said, *worked.problems])),
         metadata={
@@ -66,17 +66,17 @@ def report(workspace: Context, step: dg.AssetExecutionContext, model: Model, out
 
 
 def log_outcome(
-    workspace: Context, step: Step, model: Model, outcome: Outcome, more: Mapping[str, Any] | None = None
+    context: Context, step: Step, model: Model, outcome: Outcome, more: Mapping[str, Any] | None = None
 ) -> None:
     """Log a materialization for each interval that was asked for and is good, and what the audits found. `more` is
     said of each."""
-    shared = run_metadata(workspace, model, outcome) | dict(more or {})
+    shared = run_metadata(context, model, outcome) | dict(more or {})
     closed = outcome.green - outcome.partial  # an open interval has no partition yet
-    for event in materializations(workspace, model, closed, shared):
+    for event in materializations(context, model, closed, shared):
         step.log_event(event)
-    results = recorded(workspace, model, closed, outcome.requested - outcome.partial)
-    log_checks(workspace.project, step, model, outcome, results)
-    for event in summary_evaluations(workspace.project, model, results):
+    results = recorded(context, model, closed, outcome.requested - outcome.partial)
+    log_checks(context.project, step, model, outcome, results)
+    for event in summary_evaluations(context.project, model, results):
         _log(step, event)
 
 
@@ -88,27 +88,27 @@ def log_checks(project: Project, step: Step, model: Model, outcome: Outcome, res
 
 
 def materializations(
-    workspace: Context, model: Model, ranges: Ranges, shared: dict[str, Any]
+    context: Context, model: Model, ranges: Ranges, shared: dict[str, Any]
 ) -> list[dg.AssetMaterialization]:
     """A materialization a partition, with its rows."""
-    version = workspace.project.fingerprints[model.name]
+    version = context.project.fingerprints[model.name]
     tags = {CODE_VERSION_TAG: version, DATA_VERSION_TAG: version}
     return [
         dg.AssetMaterialization(
-            model_key(workspace.project, model.name), partition=key, metadata={**shared, **own}, tags=tags
+            model_key(context.project, model.name), partition=key, metadata={**shared, **own}, tags=tags
         )
-        for key, own in partition_metadata(workspace, model, ranges).items()
+        for key, own in partition_metadata(context, model, ranges).items()
     ]
 
 
-def recorded(workspace: Context, model: Model, green: Ranges, requested: Ranges | None = None) -> list[AuditResult]:
+def recorded(context: Context, model: Model, green: Ranges, requested: Ranges | None = None) -> list[AuditResult]:
     """The results that count for the requested ranges (None: for all), whichever run found them.
 
     A blocking failure of an interval that is complete nevertheless is outdated: it was declared complete since.
     """
-    before = workspace.control.results.read(model=model.name, version=workspace.project.fingerprints[model.name])
+    before = context.control.results.read(model=model.name, version=context.project.fingerprints[model.name])
     if requested is None:
-        requested = model.expected(workspace.now()) & Ranges.of(r.interval for r in before)
+        requested = model.expected(context.now()) & Ranges.of(r.interval for r in before)
     found = newest_results(model, before, requested)
     return [r for r in found if r.passed or not r.blocking or r.interval not in green]
 
@@ -136,38 +136,38 @@ def _latest(instance: dg.DagsterInstance, key: dg.AssetKey) -> Target:
     return target
 
 
-def run_metadata(workspace: Context, model: Model, outcome: Outcome) -> dict[str, Any]:
+def run_metadata(context: Context, model: Model, outcome: Outcome) -> dict[str, Any]:
     """What is the same for every partition of a run."""
     built = outcome.built.count(model.cadence)
-    shared: dict[str, Any] = {"version": outcome.version, "outcome": done_text(workspace.project, model, outcome)}
+    shared: dict[str, Any] = {"version": outcome.version, "outcome": done_text(context.project, model, outcome)}
     if built:
         shared |= {"seconds": round(outcome.wall, 1), "bytes written": outcome.bytes, "rows written": outcome.rows}
     if outcome.changes is not None:
         shared |= {f"rows {word}": count for word, count in asdict(outcome.changes).items()}
-    return shared | {"dagster/uri": table_path(workspace.warehouse, model.name, outcome.version)}
+    return shared | {"dagster/uri": table_path(context.warehouse, model.name, outcome.version)}
 
 
-def partition_metadata(workspace: Context, model: Model, ranges: Ranges) -> dict[str, dict[str, Any]]:
+def partition_metadata(context: Context, model: Model, ranges: Ranges) -> dict[str, dict[str, Any]]:
     """Rows of each interval, by partition key; from file statistics, no rows are read.
 
     The last one has the table's schema too, with types that only Spark knew, and the columns' lineage: the asset's
     page shows the newest event's.
     """
-    version = workspace.project.fingerprints[model.name]
-    head = workspace.log.head(model.name, version)
+    version = context.project.fingerprints[model.name]
+    head = context.log.head(model.name, version)
     counts: dict[datetime, int] = defaultdict(int)
     if head >= 0:
-        for instant, rows in workspace.log.rows(model.name, version, head).items():
+        for instant, rows in context.log.rows(model.name, version, head).items():
             counts[model.cadence.floor(instant)] += rows
     found: dict[str, dict[str, Any]] = {
         model.cadence.key(start): {"dagster/partition_row_count": counts[start]}
         for start in (i.start for i in ranges.split(model.cadence))
     }
-    record = workspace.control.versions.get(model.name, version)
+    record = context.control.versions.get(model.name, version)
     if found and record:
-        schema = built_schema(record.columns, workspace.project.columns[model.name], model.grain)
+        schema = built_schema(record.columns, context.project.columns[model.name], model.grain)
         found[list(found)[-1]]["dagster/column_schema"] = schema
-    if found and (lineage := column_lineage(model, workspace.project)):
+    if found and (lineage := column_lineage(model, context.project)):
         found[list(found)[-1]]["dagster/column_lineage"] = lineage
     return found
 

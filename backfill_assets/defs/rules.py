@@ -19,12 +19,13 @@ from backfill_assets.defs.names import job_text
 def rules_job(run: Launched) -> None:
     """Says which rules are in force, or proposes those of the files; fails while approvals of it are missing."""
     change = run.said.get("action") == "change"
-    waiting = [propose_rules(run.place, reason=run.said.get("reason", ""))] if change else waiting_changes(run.place)
-    rules = run.place.rules()
+    context = run.context
+    waiting = [propose_rules(context, reason=run.said.get("reason", ""))] if change else waiting_changes(context)
+    rules = context.rules()
     run.log.info(f"rules of {rules.environment}: record {rules.number}: {to_plain(rules.rules)}")
     for note in rules.notes:
         run.log.warning(note)
-    by_job = job_text(run.place.project, "approve")
+    by_job = job_text(context.project, "approve")
     missing = [
         f"{each.record.id} needs approval by {owner or 'somebody else'}: launch {by_job} with this id"
         for each in waiting

@@ -17,11 +17,11 @@ from backfill_assets.defs.job import Launched, job
 )
 def runbook_job(run: Launched) -> None:
     """Makes a plan's runbook, checklist and notes; the step's output has them, and files do where a place is named."""
-    found = look_for_runbook(run.place, run.said.get("plan"))
+    found = look_for_runbook(run.context, run.said.get("plan"))
     written = write_runbook(found, run.said["out"]) if run.said.get("out") else ()
     metadata: dict[str, dg.MetadataValue[Any] | str] = {"plan": found.plan}
     metadata |= {name.removesuffix(".md"): dg.MetadataValue.md(text) for name, text in found.documents.items()}
-    run.context.add_output_metadata(metadata)
+    run.step.add_output_metadata(metadata)
     left = sum(line.state == "open" for line in found.lines)
     run.log.info(f"plan {found.plan}: {left} of {len(found.lines)} lines of the checklist are open")
     for path in written:

@@ -52,43 +52,43 @@ _KEPT_RUNS = 20
 class Runs:
     """The workbenches of this process's runs."""
 
-    def __init__(self, workspace: Context) -> None:
-        self.workspace = workspace
+    def __init__(self, context: Context) -> None:
+        self.context = context
         self._pins: dict[str, FrozenPins] = {}
         self._lock = threading.Lock()
 
-    def bench(self, context: dg.AssetExecutionContext) -> Workbench:
-        """The workbench of the run that the context is of. Its progress goes to the run's log.
+    def bench(self, step: dg.AssetExecutionContext) -> Workbench:
+        """The workbench of the run that the step is of. Its progress goes to the run's log.
 
         Raises SettingsError when steps of a project with other Spark settings share this process's session.
         """
-        require_same_session(context.run.run_id, self.workspace)
+        require_same_session(step.run.run_id, self.context)
         with self._lock:
-            told = ToldPins(context.instance, context.run, run_tag(self.workspace.project, "sources"))
-            frozen = FrozenPins(self.workspace, self._sources(context), told)
-            pins = self._pins.setdefault(context.run.run_id, frozen)
+            told = ToldPins(step.instance, step.run, run_tag(self.context.project, "sources"))
+            frozen = FrozenPins(self.context, self._sources(step), told)
+            pins = self._pins.setdefault(step.run.run_id, frozen)
             while len(self._pins) > _KEPT_RUNS:
                 del self._pins[next(iter(self._pins))]
-        log = Log(context)
-        return self.workspace.bench(pins, run=run_name(context.run), listen=tell(log.info, log.warning))
+        log = Log(step)
+        return self.context.bench(pins, run=run_name(step.run), listen=tell(log.info, log.warning))
 
-    def _sources(self, context: dg.AssetExecutionContext) -> list[str]:
+    def _sources(self, step: dg.AssetExecutionContext) -> list[str]:
         """The sources that the run's models and their audits read."""
-        project = self.workspace.project
-        selection = context.run.asset_selection
+        project = self.context.project
+        selection = step.run.asset_selection
         models = [m for m in project.models.values() if not selection or model_key(project, m.name) in selection]
         read = {name for m in models for name in (*(u.name for u in m.upstreams), *audit_tables(m))}
         return [name for name in project.sources if name in read]
 
 
-def require_same_session(run: str, workspace: Context) -> None:
+def require_same_session(run: str, context: Context) -> None:
     """Raise SettingsError when a step of another project, whose Spark settings are others, ran in this process before:
     its session would compute this one's rows."""
-    project = workspace.project
-    root, conf = _SESSIONS.setdefault(run, (project.root, settings_that_count(workspace.spark_conf())))
+    project = context.project
+    root, conf = _SESSIONS.setdefault(run, (project.root, settings_that_count(context.spark_conf())))
     while len(_SESSIONS) > _KEPT_RUNS:
         del _SESSIONS[next(iter(_SESSIONS))]
-    if root != project.root and conf != settings_that_count(workspace.spark_conf()):
+    if root != project.root and conf != settings_that_count(context.spark_conf()):
         raise SettingsError(
             f"the run has steps of {root.name} and of {project.root.name}, whose Spark settings are others",
             why="the steps of a run in one process share one Spark session",
@@ -135,18 +135,18 @@ class ToldPins:
 class FrozenPins(Mapping[str, Mapping[str, object]]):
     """What each source is, looked at once, all of them together, when the first is needed."""
 
-    def __init__(self, workspace: Context, sources: Collection[str], told: ToldPins) -> None:
-        self._workspace, self._sources, self._told = workspace, sources, told
+    def __init__(self, context: Context, sources: Collection[str], told: ToldPins) -> None:
+        self._context, self._sources, self._told = context, sources, told
         self._lock = threading.Lock()
         self._pins: dict[str, Mapping[str, object]] | None = None
 
     def __getitem__(self, name: str) -> Mapping[str, object]:
-        known = self._workspace.project.sources
+        known = self._context.project.sources
         with self._lock:
             if self._pins is None:
-                self._pins = self._told.share({n: self._workspace.pins.pin(known[n]) for n in self._sources})
+                self._pins = self._told.share({n: self._context.pins.pin(known[n]) for n in self._sources})
             if name not in self._pins:  # a run whose selection Dagster does not say
-                self._pins[name] = self._workspace.pins.pin(known[name])
+                self._pins[name] = self._context.pins.pin(known[name])
             return self._pins[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -161,13 +161,13 @@ def run_name(run: dg.DagsterRun) -> str:
     return run.tags.get(BACKFILL_TAG) or run.run_id
 
 
-def hold_of(place: Context, tags: Mapping[str, str], plan: str) -> Hold:
+def hold_of(context: Context, tags: Mapping[str, str], plan: str) -> Hold:
     """What holds the steps of a run up that builds of a stored plan ("": of none). Raises UsageError for a reason that
     says nothing."""
     reason = reason_of(tags.get(OUTSIDE_WINDOWS_TAG), f"the tag {OUTSIDE_WINDOWS_TAG}")
-    hold = place.hold(regardless=reason, waits=tags.get(NO_WAIT_TAG, "").lower() not in ("true", "1", "yes"))
+    hold = context.hold(regardless=reason, waits=tags.get(NO_WAIT_TAG, "").lower() not in ("true", "1", "yes"))
     if plan:
-        hold.plan_ended = lambda: ended_text(place.control, plan)
+        hold.plan_ended = lambda: ended_text(context.control, plan)
     return hold
 
 

@@ -12,11 +12,11 @@ from backfill_assets.core.escaping import visible
 class Log:
     """The log of a step or a run: escape sequences and characters that turn the direction of text are shown."""
 
-    context: Any
+    step: Any
     """Whatever has a `log` of Dagster's."""
 
     def info(self, text: str) -> None:
-        self.context.log.info(visible(text))
+        self.step.log.info(visible(text))
 
     def warning(self, text: str) -> None:
-        self.context.log.warning(visible(text))
+        self.step.log.warning(visible(text))

@@ -3,7 +3,7 @@
 The asset may declare it as dagster-pyspark's `LazyPySparkResource`: there is one session in a run, whoever asks first.
 """
 
-# No `from __future__ import annotations`: Dagster reads the annotation of `context`.
+# No `from __future__ import annotations`: Dagster reads the annotation of its context, here `context_`.
 
 import dagster as dg
 
@@ -12,13 +12,13 @@ from backfill_assets.app.context import Context
 PYSPARK = "pyspark"
 
 
-def spark_resource(workspace: Context) -> dg.ResourceDefinition:
+def spark_resource(context: Context) -> dg.ResourceDefinition:
     """The session of the engine that builds models, for assets beside them. Opens none, and imports no Spark."""
 
     @dg.resource(description="The Spark session that models are built in, opened when it is first used.")
-    def pyspark(context: dg.InitResourceContext) -> object:
+    def pyspark(context_: dg.InitResourceContext) -> object:
         from backfill_assets.defs.engine_session import EngineSession
 
-        return EngineSession.of(workspace)
+        return EngineSession.of(context)
 
     return pyspark

@@ -1,6 +1,6 @@
 """What does Dagster see of the watch? A check of each kind of finding on the prod views, run by a job; none blocks."""
 
-# No `from __future__ import annotations`: Dagster reads the annotation of `context`.
+# No `from __future__ import annotations`: Dagster reads the annotation of its context, here `context_`.
 
 from collections.abc import Iterator
 
@@ -28,9 +28,9 @@ WATCHED = {
 }
 
 
-def watch_checks(workspace: Context) -> dg.AssetChecksDefinition | None:
+def watch_checks(context: Context) -> dg.AssetChecksDefinition | None:
     """The checks: of every view, and of the freshness that sources promise. None in a project without models."""
-    project = workspace.project
+    project = context.project
     specs = [
         dg.AssetCheckSpec(
             kind.value,
@@ -57,29 +57,29 @@ def watch_checks(workspace: Context) -> dg.AssetChecksDefinition | None:
         return None
 
     @dg.multi_asset_check(name=local_name(project, "look"), specs=specs)
-    def look(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+    def look(context_: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
         with short_failures():
-            found = watch_environment(workspace)
+            found = watch_environment(context)
         for notice in found.notices:
             if not notice.finding:
-                Log(context).info(f"{notice.model}: {notice.what}")
-        Log(context).info(found.closing.sentence)
+                Log(context_).info(f"{notice.model}: {notice.what}")
+        Log(context_).info(found.closing.sentence)
         for spec in specs:
-            yield _result(spec, _about(workspace, found, spec), found)
+            yield _result(spec, _about(context, found, spec), found)
 
     return look
 
 
-def watch_schedule(workspace: Context, checks: dg.AssetChecksDefinition) -> dg.ScheduleDefinition:
+def watch_schedule(context: Context, checks: dg.AssetChecksDefinition) -> dg.ScheduleDefinition:
     """The job `watch`, which runs the checks in one look, and its schedule: every hour, once somebody turned it on."""
     job = dg.define_asset_job(
-        local_name(workspace.project, "watch"),
+        local_name(context.project, "watch"),
         selection=dg.AssetSelection.checks(checks),
         executor_def=dg.in_process_executor,
         description="Look for late source data, stale models, odd row counts and drift. Changes nothing.",
     )
     return dg.ScheduleDefinition(
-        name=local_name(workspace.project, "watch_schedule"),
+        name=local_name(context.project, "watch_schedule"),
         job=job,
         cron_schedule="30 * * * *",
         execution_timezone="UTC",
@@ -88,12 +88,12 @@ def watch_schedule(workspace: Context, checks: dg.AssetChecksDefinition) -> dg.S
     )
 
 
-def _about(workspace: Context, found: Watched, spec: dg.AssetCheckSpec) -> list[Notice]:
+def _about(context: Context, found: Watched, spec: dg.AssetCheckSpec) -> list[Notice]:
     return [
         n
         for n in found.findings
         if n.kind.value == spec.name
-        and spec.asset_key == (source_key if n.source else view_key)(workspace.project, n.model)
+        and spec.asset_key == (source_key if n.source else view_key)(context.project, n.model)
     ]
 
 

@@ -17,11 +17,11 @@ def _stranger(what: str, old: str, new: str, test: str) -> Mutation:
 
 
 PARTITIONS = (
-    _sensor("builds elsewhere are seen", "                workspace.control.ledger.revision(),\n", "", "test_what_happens_elsewhere_wakes_it"),
-    _sensor("promotions elsewhere are seen", "                workspace.control.environments.revision(),\n", "", "test_what_happens_elsewhere_wakes_it"),
-    _sensor("a reload is seen", "                workspace.project.fingerprints,\n", "", "test_partitions_are_of_the_loaded_version"),
-    _sensor("what others report to Dagster is seen", "                _newest(instance, workspace.project),\n", "", "test_a_partition_that_somebody_reported_by_hand_does_not_count"),
-    _sensor("what nothing happened to is not looked at", "if context.cursor == revisions:", "if False:", "test_sensor_reports_what_the_command_built_once"),
+    _sensor("builds elsewhere are seen", "                context.control.ledger.revision(),\n", "", "test_what_happens_elsewhere_wakes_it"),
+    _sensor("promotions elsewhere are seen", "                context.control.environments.revision(),\n", "", "test_what_happens_elsewhere_wakes_it"),
+    _sensor("a reload is seen", "                context.project.fingerprints,\n", "", "test_partitions_are_of_the_loaded_version"),
+    _sensor("what others report to Dagster is seen", "                _newest(instance, context.project),\n", "", "test_a_partition_that_somebody_reported_by_hand_does_not_count"),
+    _sensor("what nothing happened to is not looked at", "if tick.cursor == revisions:", "if False:", "test_sensor_reports_what_the_command_built_once"),
     _sensor("what is untrue is wiped", "instance.wipe_assets([key])", "pass", "test_partitions_are_of_the_loaded_version"),
     _sensor("a wipe is told", "events.append(_wiped(key, version, len(untrue), len(green)))", "pass", "test_withdrawn_days_do_not_count"),
     _sensor("after a wipe all that is green is told again", "        known.clear()\n", "", "test_withdrawn_days_do_not_count"),

@@ -360,4 +360,4 @@ def test_closed_gate_fails_the_run_with_every_obstacle(place: Place, instance: d
 
 def test_order_is_all_that_an_asset_hands_over(place: Place) -> None:
     """The asset's function computes nothing: what is written is decided by the build alone."""
-    assert set(BuildRequest.__slots__) == {"model", "context", "outcome"}
+    assert set(BuildRequest.__slots__) == {"model", "step", "outcome"}
