@@ -6,8 +6,7 @@ from backfill_assets.adapters.session import check_machine
 from backfill_assets.app.context import Context
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan
-from backfill_assets.promote import lifecycle
-from backfill_assets.promote.lifecycle import Abandoned, Opened
+from backfill_assets.promote.lifecycle import Abandoned, Opened, end_abandoned, move_candidate, store_plan
 from backfill_assets.state.environment import Environment
 
 
@@ -18,14 +17,14 @@ def open_plan(context: Context, plan: Plan) -> Opened | None:
     """
     if plan.work:
         check_machine(context.project.root, context.project.settings)
-    return lifecycle.open_plan(context.control, plan, by=context.user, views=context.shared_views)
+    return store_plan(context.control, plan, by=context.user, views=context.shared_views)
 
 
 def show_candidate(context: Context, plan: str, facts: Facts | None = None) -> Environment | None:
     """Point the plan's candidate environment at what is complete, by `facts` or as they are read here; None when the
     plan has ended. They are read again when somebody else moved the candidate at the same time."""
     given = iter((facts,) if facts else ())
-    return lifecycle.show_candidate(
+    return move_candidate(
         context.control,
         context.project,
         lambda: next(given, None) or context.facts(),
@@ -37,6 +36,6 @@ def show_candidate(context: Context, plan: str, facts: Facts | None = None) -> E
 
 def abandon_plan(context: Context, plan: str) -> Abandoned:
     """End a plan and drop its candidate environment. Raises PlanError for an unknown or promoted one."""
-    return lifecycle.abandon(
+    return end_abandoned(
         context.control, context.log, context.warehouse, plan, by=context.user, views=context.shared_views
     )

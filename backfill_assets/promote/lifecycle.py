@@ -69,7 +69,7 @@ class Abandoned:
     freed: tuple[UnreachableTable, ...]
 
 
-def open_plan(control: Control, plan: Plan, *, by: str, views: Views) -> Opened | None:
+def store_plan(control: Control, plan: Plan, *, by: str, views: Views) -> Opened | None:
     """Store the plan and take its leases, before anything is built; None for a plan without stages.
 
     Older plans of the same person that it replaces end. Raises PlanError when another person's plan is in the way, and
@@ -175,7 +175,7 @@ def plan_text(record: PlanRecord) -> str:
     return f"plan {record.id} (by {record.by}, since {record.created:{form}} UTC)"
 
 
-def show_candidate(
+def move_candidate(
     control: Control, project: Project, facts: Callable[[], Facts], plan: str, *, by: str, views: Views
 ) -> Environment | None:
     """Point the plan's candidate environment at what is complete by now; None when the plan has ended meanwhile.
@@ -203,7 +203,7 @@ def show_candidate(
     return shown
 
 
-def abandon(control: Control, log: TableLog, warehouse: str, plan: str, *, by: str, views: Views) -> Abandoned:
+def end_abandoned(control: Control, log: TableLog, warehouse: str, plan: str, *, by: str, views: Views) -> Abandoned:
     """End the plan and drop its candidate environment; what only it had is left to the janitor. Again is harmless.
 
     Raises PlanError for an unknown plan, and for one that was promoted.

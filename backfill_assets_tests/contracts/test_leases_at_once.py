@@ -10,7 +10,7 @@ import pytest
 
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.core.errors import PlanError
-from backfill_assets.promote.lifecycle import open_plan
+from backfill_assets.promote.lifecycle import store_plan
 from backfill_assets.state.store import MemoryStore, Store
 from backfill_assets_tests.fakes import World, a_model
 
@@ -31,7 +31,7 @@ def test_one_of_six_gets_the_lease(store: Store) -> None:
         plan = world.plan()
         together.wait(timeout=20)
         try:
-            return open_plan(world.control, plan, by=f"person {number}", views=lambda: None) is not None
+            return store_plan(world.control, plan, by=f"person {number}", views=lambda: None) is not None
         except PlanError as refused:
             assert "also changes a, b" in refused.what
             return False

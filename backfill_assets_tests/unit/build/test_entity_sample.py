@@ -16,7 +16,7 @@ from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Signature
 from backfill_assets.plan.entities import EntitySample
 from backfill_assets.plan.stages import Build, Plan, Request
-from backfill_assets.promote.lifecycle import open_plan
+from backfill_assets.promote.lifecycle import store_plan
 from backfill_assets_tests.fakes import NOW, World, a_model, days
 
 SALES = a_model("sales", "raw", grain=("ds", "shop"), batch_size=4)
@@ -44,7 +44,7 @@ def test_corrections_of_what_is_read_are_read() -> None:
     """Around the sample's days an upstream is read as by a build: with the days that were corrected."""
     world = a_world()
     plan = world.plan(Request(restate=(("sales", days("03", "04")),)))
-    opened = open_plan(world.control, plan, by="ana", views=lambda: None)
+    opened = store_plan(world.control, plan, by="ana", views=lambda: None)
     assert opened
     outcomes = apply(world.bench("again", patches=plan.patches), plan)
     assert all(o.ok for o in outcomes.values()), outcomes

@@ -22,7 +22,7 @@ from backfill_assets.evidence.shape import json_schema
 from backfill_assets.evidence.tables import TableState
 from backfill_assets.evidence.verify import form_problems
 from backfill_assets.plan.stages import Owned, Request, plan_from_json
-from backfill_assets.promote.lifecycle import end_promoted, open_plan
+from backfill_assets.promote.lifecycle import end_promoted, store_plan
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.plans import PlanRecord, PlanStatus
 from backfill_assets_tests.fakes import NOW, Cell, FakeTables, World, a_model, a_pointer, days, gated, ranges
@@ -44,7 +44,7 @@ class Reader:
 def opened(world: World, request: Request | None = None) -> PlanRecord:
     """Plan, store and apply."""
     plan = world.plan(request)
-    found = open_plan(world.control, plan, by="ben", views=lambda: None)
+    found = store_plan(world.control, plan, by="ben", views=lambda: None)
     assert found is not None
     apply(world.bench(patches=plan.patches), plan)
     return found.plan

@@ -18,7 +18,7 @@ from backfill_assets.plan.patch import RowScope
 from backfill_assets.plan.scope_text import scope_text, scope_words
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.plan.stale_inputs import stale_inputs
-from backfill_assets.promote.lifecycle import open_plan
+from backfill_assets.promote.lifecycle import store_plan
 from backfill_assets.promote.pointers import patched
 from backfill_assets.promote.release import Released
 from backfill_assets.state.ledger import Entry, Kind, by_version
@@ -268,7 +268,7 @@ def test_the_other_rows_stay_as_old_as_they_are() -> None:
 
 def promoted(world: World, plan: Plan) -> Released:
     """What comes of it when it is opened and compared; approvals are off."""
-    opened = open_plan(world.control, plan, by="ana", views=lambda: None)
+    opened = store_plan(world.control, plan, by="ana", views=lambda: None)
     assert opened
     world.prove(opened.plan.id)
     return world.release(plan=opened.plan.id, required=False)

@@ -18,7 +18,7 @@ from backfill_assets.promote.approve import Approver, statements
 from backfill_assets.promote.case import Case
 from backfill_assets.promote.consent import vouching
 from backfill_assets.promote.gate import gate
-from backfill_assets.promote.lifecycle import abandon, find_plan, open_plan
+from backfill_assets.promote.lifecycle import end_abandoned, find_plan, store_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.approval_validity import Genuine, trusted
@@ -50,7 +50,7 @@ class Board:
 
     def build(self, request: Request | None = None, now: datetime = NOW) -> str:
         plan = make_plan(self.world.project, self.world.facts(now), request or Request())
-        opened = open_plan(self.world.control, plan, by="dev@x", views=lambda: None)
+        opened = store_plan(self.world.control, plan, by="dev@x", views=lambda: None)
         assert opened
         apply(self.world.bench(patches=plan.patches), plan)
         return opened.plan.id
@@ -274,7 +274,7 @@ def test_an_approval_of_one_day_opens_one_day() -> None:
     that the code says is closed for all other days, though the version is the same, and days before the end are not
     taken for days that came since."""
     board = Board(ApprovalRules(self=True))
-    abandon(board.world.control, board.world.tables, "/w", board.plan, by="dev@x", views=lambda: None)
+    end_abandoned(board.world.control, board.world.tables, "/w", board.plan, by="dev@x", views=lambda: None)
     board.plan = board.build(Request(forward_only=days("10").start))
     board.prove()
     board.say("dev@x", "ana@x")

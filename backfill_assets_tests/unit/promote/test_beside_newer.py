@@ -15,7 +15,7 @@ from backfill_assets.promote.approve import complete
 from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.gate import gate
 from backfill_assets.promote.gate_forecast import forecast_obstacles
-from backfill_assets.promote.lifecycle import find_plan, open_plan
+from backfill_assets.promote.lifecycle import find_plan, store_plan
 from backfill_assets_tests.fakes import NOW, World, a_model, a_project, days
 from backfill_assets_tests.unit.promote.rollback_world import MODELS as HISTORY
 from backfill_assets_tests.unit.promote.rollback_world import ProjectHistory
@@ -39,7 +39,7 @@ def older(case: Case) -> Mapping[str, str]:
 
 def built(world: World, request: Request | None = None) -> str:
     plan = world.plan(request)
-    opened = open_plan(world.control, plan, by="dev", views=lambda: None)
+    opened = store_plan(world.control, plan, by="dev", views=lambda: None)
     assert opened
     apply(world.bench(patches=plan.patches, pins=plan.sources), plan)
     return opened.plan.id

@@ -15,7 +15,7 @@ from backfill_assets.plan.facts import bounded_now
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.case import Case
 from backfill_assets.promote.gate import gate
-from backfill_assets.promote.lifecycle import open_plan
+from backfill_assets.promote.lifecycle import store_plan
 from backfill_assets.promote.rollback import propose_rollback
 from backfill_assets.state.settling import Settling
 from backfill_assets_tests.fakes import NOW, World, a_model, a_project
@@ -49,7 +49,7 @@ def built(world: World, now: datetime) -> Plan:
 
 def release(world: World, now: datetime) -> None:
     plan = world.plan(now=now)
-    opened = open_plan(world.control, plan, by="dev", views=lambda: None)
+    opened = store_plan(world.control, plan, by="dev", views=lambda: None)
     assert opened
     built(world, now)
     world.prove(opened.plan.id, now=now)

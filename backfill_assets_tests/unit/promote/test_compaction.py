@@ -15,7 +15,7 @@ from backfill_assets.plan.stages import Request
 from backfill_assets.promote.case import Case
 from backfill_assets.promote.compaction import Corrections, compact, compaction_case, find_many_corrections
 from backfill_assets.promote.janitor import find_unreachable
-from backfill_assets.promote.lifecycle import open_plan
+from backfill_assets.promote.lifecycle import store_plan
 from backfill_assets.promote.release import Mover, release_case
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
@@ -160,7 +160,7 @@ def test_a_copy_that_is_not_equal_is_not_shown(history: ProjectHistory, monkeypa
 def test_models_of_open_plans_are_left_alone(history: ProjectHistory) -> None:
     """What was approved or compared of them is about the tables as they are."""
     plan = history.world.plan(Request(restate=(("b", days("03")),)))
-    open_plan(history.world.control, plan, by="ana", views=lambda: None)
+    store_plan(history.world.control, plan, by="ana", views=lambda: None)
     assert set(crowded(history)) == {"a"}
 
 

@@ -13,7 +13,7 @@ from backfill_assets.build.outcome import Outcome
 from backfill_assets.core.errors import ConflictError, PromotionError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.promote.janitor import Cleanup, Unreachable, find_unreachable, sweep
-from backfill_assets.promote.lifecycle import abandon, open_plan
+from backfill_assets.promote.lifecycle import end_abandoned, store_plan
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets.state.removals import Removals
@@ -98,11 +98,11 @@ def test_open_plans_keep_what_they_build(history: ProjectHistory) -> None:
     world = history.world
     history.change(a="3", b="2")
     plan = world.plan(now=history.now)
-    opened = open_plan(world.control, plan, by="ana", views=lambda: None)
+    opened = store_plan(world.control, plan, by="ana", views=lambda: None)
     assert opened is not None
     apply(world.bench(), plan)
     assert "a-3" not in goes(history, 1000)
-    abandon(world.control, world.tables, "/w", opened.plan.id, by="ana", views=lambda: None)
+    end_abandoned(world.control, world.tables, "/w", opened.plan.id, by="ana", views=lambda: None)
     assert "a-3" not in goes(history, 29) and "a-3" in goes(history, 31)
 
 

@@ -15,13 +15,13 @@ from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.lifecycle import (
     Abandoned,
     Opened,
-    abandon,
+    end_abandoned,
     end_promoted,
     find_plan,
-    open_plan,
+    move_candidate,
     read_claim,
     rolled_back_plans,
-    show_candidate,
+    store_plan,
 )
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.environment import Environment
@@ -56,21 +56,21 @@ class Desk:
         self.world.project = a_project(*MODELS, versions=versions)
 
     def open(self, by: str = "ana") -> Opened:
-        found = open_plan(self.world.control, self.world.plan(), by=by, views=no_views)
+        found = store_plan(self.world.control, self.world.plan(), by=by, views=no_views)
         assert found is not None
         return found
 
     def apply(self, by: str = "ana", plan: Plan | None = None) -> Opened:
         """What `backfill apply` does."""
         plan = plan or self.world.plan()
-        found = open_plan(self.world.control, plan, by=by, views=no_views)
+        found = store_plan(self.world.control, plan, by=by, views=no_views)
         assert found is not None
         apply(self.world.bench(), plan)
         self.show(found.plan.id)
         return found
 
     def show(self, plan: str) -> Environment | None:
-        return show_candidate(self.world.control, self.world.project, self.world.facts, plan, by="ana", views=no_views)
+        return move_candidate(self.world.control, self.world.project, self.world.facts, plan, by="ana", views=no_views)
 
     def promote(self) -> None:
         """What `backfill promote` does."""
@@ -81,7 +81,7 @@ class Desk:
         end_promoted(self.world.control, moved, by="ana", views=no_views)
 
     def abandon(self, plan: str) -> Abandoned:
-        return abandon(self.world.control, self.world.tables, "/w", plan, by="ana", views=no_views)
+        return end_abandoned(self.world.control, self.world.tables, "/w", plan, by="ana", views=no_views)
 
     def status(self, plan: str) -> PlanStatus:
         return find_plan(self.world.control, plan).status
@@ -103,7 +103,7 @@ def test_an_empty_plan_is_not_stored() -> None:
     desk.apply()
     desk.promote()
     before = desk.world.control.plans.all()
-    assert open_plan(desk.world.control, desk.world.plan(), by="ana", views=no_views) is None
+    assert store_plan(desk.world.control, desk.world.plan(), by="ana", views=no_views) is None
     assert desk.world.control.plans.all() == before
 
 
@@ -114,14 +114,14 @@ def test_what_it_is_for_is_said_once(desk: Desk) -> None:
     told = world.plan(Request(why=why))
     claim = read_claim(world.control, told, by="ana")
     assert told.id == world.plan().id and claim.continues and claim.continues.id == opened.plan.id
-    again = open_plan(world.control, told, by="bob", views=no_views)
+    again = store_plan(world.control, told, by="bob", views=no_views)
     assert again is not None and again.plan == claim.continues and world.control.plans.why(opened.plan.id) == why
     desk.apply()  # without a word: it goes on
     with pytest.raises(PlanError) as refused:
-        open_plan(world.control, world.plan(Request(why="something else")), by="ana", views=no_views)
+        store_plan(world.control, world.plan(Request(why="something else")), by="ana", views=no_views)
     assert why in str(refused.value) and f"backfill abandon {opened.plan.id}" in refused.value.fix
     desk.abandon(opened.plan.id)
-    other = open_plan(world.control, world.plan(Request(why="something else")), by="ana", views=no_views)
+    other = store_plan(world.control, world.plan(Request(why="something else")), by="ana", views=no_views)
     assert other is not None and world.control.plans.why(other.plan.id) == "something else"
 
 
@@ -194,7 +194,7 @@ def test_applying_again_goes_on_with_the_same_plan(desk: Desk) -> None:
 
 
 def test_another_persons_plan_is_in_the_way(desk: Desk) -> None:
-    """Told by `look`, refused by `open_plan` with a way out; nothing is stored."""
+    """Told by `look`, refused by `store_plan` with a way out; nothing is stored."""
     other = desk.open(by="ana").plan
     desk.change(a="3", b="2", c="2")
     plan = desk.world.plan()
@@ -271,7 +271,7 @@ def test_growth_takes_no_lease_and_ends_with_its_promotion(desk: Desk) -> None:
     desk.change()
     later = days("12").start
     world, plan = desk.world, desk.world.plan(now=later)
-    found = open_plan(world.control, plan, by="ana", views=no_views)
+    found = store_plan(world.control, plan, by="ana", views=no_views)
     assert found is not None
     end_promoted(world.control, desk.prod, by="ana", views=no_views)
     assert desk.status(found.plan.id) is PlanStatus.OPEN
@@ -297,7 +297,7 @@ def test_what_another_plan_needs_is_not_freed(desk: Desk) -> None:
     one = desk.apply().plan
     desk.change(a="2", b="3")
     world = desk.world
-    other = open_plan(world.control, world.plan(), by="ana", views=no_views)
+    other = store_plan(world.control, world.plan(), by="ana", views=no_views)
     assert other is not None and [r.id for r in other.superseded] == [one.id]
     assert [f.version for f in desk.abandon(one.id).freed] == ["b-2"]
     assert [f.version for f in desk.abandon(other.plan.id).freed] == ["a-2"]
@@ -346,6 +346,6 @@ def test_two_processes_update_a_candidate_at_once(desk: Desk) -> None:
             return replace(found, heads={**found.heads, "a": found.heads["a"] - 1})
         return found
 
-    shown = show_candidate(desk.world.control, desk.world.project, facts, again.id, by="ana", views=no_views)
+    shown = move_candidate(desk.world.control, desk.world.project, facts, again.id, by="ana", views=no_views)
     assert shown is not None and len(asked) == 2
     assert shown.pointers["a"].segments[0].commit == desk.world.tables.head("a", "a-2")

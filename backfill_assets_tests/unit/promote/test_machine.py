@@ -23,7 +23,7 @@ from backfill_assets.promote.case import Case
 from backfill_assets.promote.compaction import Corrections, compact, compaction_case, find_many_corrections
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.janitor import sweep
-from backfill_assets.promote.lifecycle import end_promoted, open_plan
+from backfill_assets.promote.lifecycle import end_promoted, store_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.promote import recover
 from backfill_assets.promote.rehearsal import Readability, rehearse
@@ -355,7 +355,7 @@ class Warehouse(RuleBasedStateMachine):
     def opened(self, plan: Plan) -> None:
         """Somebody is about to build this."""
         with suppress(PlanError):  # it collides with another one
-            open_plan(self.world.control, plan, by="dev", views=lambda: None)
+            store_plan(self.world.control, plan, by="dev", views=lambda: None)
 
     def agreed(self) -> None:
         """Whoever has to approve does."""

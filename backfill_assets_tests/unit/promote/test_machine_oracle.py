@@ -23,7 +23,7 @@ from backfill_assets.core.model import Audit
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.approve import Approver, statements
-from backfill_assets.promote.lifecycle import abandon, end_promoted, open_plan, show_candidate
+from backfill_assets.promote.lifecycle import end_abandoned, end_promoted, move_candidate, store_plan
 from backfill_assets.promote.release import Released
 from backfill_assets.state.control import Control
 from backfill_assets.state.plans import PlanRecord
@@ -212,7 +212,7 @@ class Governed(Warehouse):
         """An open plan, which may be approved already."""
         if records := [r for r in self.world.control.plans.all() if r.live]:
             plan = records[which % len(records)].id
-            abandon(self.world.control, self.world.tables, "warehouse", plan, by="dev", views=lambda: None)
+            end_abandoned(self.world.control, self.world.tables, "warehouse", plan, by="dev", views=lambda: None)
 
     @rule(name=st.sampled_from("abc"), first=st.integers(0, 11), length=st.integers(1, 3))
     def somebody_withdraws(self, name: str, first: int, length: int) -> None:
@@ -375,7 +375,7 @@ class Governed(Warehouse):
 
     def opened(self, plan: Plan) -> None:
         with suppress(PlanError):
-            opened = open_plan(self.world.control, plan, by=self.author, views=lambda: None)
+            opened = store_plan(self.world.control, plan, by=self.author, views=lambda: None)
             if opened and not opened.continues:  # who goes on with somebody's plan did not make it
                 self.oracle.authors.setdefault(opened.plan.id, set()).add(self.author)
 
@@ -433,7 +433,7 @@ class Governed(Warehouse):
         cases = world.governed_cases(facts)
         if not record.live or not cases.is_ours(facts, record) or not cases.complete(facts, record).open:
             return
-        shown = show_candidate(
+        shown = move_candidate(
             control, world.project, lambda: world.facts(self.now), record.id, by="dev", views=lambda: None
         )
         assert shown is not None

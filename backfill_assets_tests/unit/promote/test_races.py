@@ -16,7 +16,7 @@ from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.case import Case
 from backfill_assets.promote.extend import routine_case
-from backfill_assets.promote.lifecycle import abandon, open_plan
+from backfill_assets.promote.lifecycle import end_abandoned, store_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.release import Mover, Released, Sealing, release_case
 from backfill_assets.state.environment import Environment, Environments
@@ -75,7 +75,7 @@ def built_twice() -> World:
     assert world.release(Request(select=("a",))).moved
     world.project = a_project(*MODELS, versions={"a": "2"})
     plan = world.plan(Request(select=("a",)))
-    opened = open_plan(world.control, plan, by="ana", views=lambda: None)
+    opened = store_plan(world.control, plan, by="ana", views=lambda: None)
     assert opened
     apply(world.bench(), plan)
     world.prove(opened.plan.id)
@@ -233,7 +233,7 @@ def test_a_plan_that_is_abandoned_before_the_commit_approves_nothing() -> None:
     plan = only(world)
 
     def meanwhile() -> None:
-        abandon(world.control, world.tables, "w", plan.id, by="bo", views=lambda: None)
+        end_abandoned(world.control, world.tables, "w", plan.id, by="bo", views=lambda: None)
 
     done, looks = release(world, promotion(world, "a", a="2"), meanwhile)
     assert looks == 2 and not done.moved
@@ -247,7 +247,7 @@ def test_what_is_recorded_while_views_are_expanded_counts() -> None:
 
     def meanwhile(step: str) -> None:
         if step == "expand a":
-            abandon(world.control, world.tables, "w", plan.id, by="bo", views=lambda: None)
+            end_abandoned(world.control, world.tables, "w", plan.id, by="bo", views=lambda: None)
 
     catalog = Catalog()
     catalog.views["a"] = world.control.environments.read("prod").pointers["a"]
