@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from backfill_assets.adapters.heartbeat import is_running, machine_name, read_heartbeats
 from backfill_assets.app.context import Context
-from backfill_assets.app.status import Pace, pace_of, unfinished
+from backfill_assets.app.status import RunPace, pace_of, unfinished
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model
@@ -38,7 +38,7 @@ class ModelProgress:
     """Those of runs that are not, and why they are taken for stopped."""
     failures: tuple[Entry, ...]
     """The last word on intervals that are not green, the newest first."""
-    pace: Pace | None
+    pace: RunPace | None
     request: Request = field(default_factory=Request)
     """What the plan was made for."""
 

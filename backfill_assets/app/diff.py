@@ -8,9 +8,9 @@ from datetime import datetime
 
 from backfill_assets.app.context import Context
 from backfill_assets.compare.codec import diff_from_json
-from backfill_assets.compare.coverage import Coverage, expected_coverage, found_coverage
 from backfill_assets.compare.diff import SAMPLE, Diff, ModelDiff
 from backfill_assets.compare.expect import Judgement, expectations, judge_moves
+from backfill_assets.compare.filling import Filling, expected_filling, found_filling
 from backfill_assets.compare.questions import questions
 from backfill_assets.compare.renames import renamed_from
 from backfill_assets.compare.sides import Side, cut, resolve_side
@@ -63,7 +63,7 @@ class Compared:
     diff: Diff
     judgement: Judgement
     """Whether what moved is as expected."""
-    filled: tuple[Coverage, ...] = ()
+    filled: tuple[Filling, ...] = ()
     """How far new columns are filled that somebody expects to be."""
     rewired: tuple[LineageChange, ...] = ()
     """Columns that read others on the new side."""
@@ -81,7 +81,7 @@ def compare(context: Context, request: DiffRequest) -> Compared:
     Raises UsageError for expectations about what there is not, and what `compare_sides` raises.
     """
     expected = expectations(context.project.column_names, request.expect_moved, request.expect_unmoved)
-    filled = expected_coverage(request.expect_filled, context.project.column_names)
+    filled = expected_filling(request.expect_filled, context.project.column_names)
     known = known_diffs(context, request.target)
     diff = compare_sides(
         context,
@@ -96,7 +96,7 @@ def compare(context: Context, request: DiffRequest) -> Compared:
     return Compared(
         diff=diff,
         judgement=judge_moves(diff, expected),
-        filled=found_coverage(diff, filled),
+        filled=found_filling(diff, filled),
         rewired=rewired_columns(context, request.target, models=request.models),
         known={m.model: known[m.model].at for m in diff.models if m.model in known and known[m.model].diff is m},
     )

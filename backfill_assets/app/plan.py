@@ -7,8 +7,8 @@ from dataclasses import replace
 from backfill_assets.adapters.resuming import as_restated, how_read, resumed
 from backfill_assets.app.batches import with_measured_batches
 from backfill_assets.app.context import Context
-from backfill_assets.compare.coverage import expected_coverage
 from backfill_assets.compare.expect import expectations
+from backfill_assets.compare.filling import expected_filling
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.pin import Pins
 from backfill_assets.plan.facts import Facts
@@ -33,7 +33,7 @@ def plan_request(
     """
     request = request or Request()
     expectations(context.project.column_names, request.expect_moved, request.expect_unmoved)
-    expected_coverage(request.expect_filled, context.project.column_names)
+    expected_filling(request.expect_filled, context.project.column_names)
     facts, found = facts or context.facts(every_version=request.all_versions), Continued()
     if resume and request.restate:
         facts, found = as_restated(context.project, context.control, context.pins, facts, request)

@@ -16,9 +16,9 @@ from backfill_assets.app.plan import plan_by_now
 from backfill_assets.app.prove import prove_built
 from backfill_assets.app.release import mover
 from backfill_assets.compare.codec import diff_from_json
-from backfill_assets.compare.coverage import expected_coverage, found_coverage
 from backfill_assets.compare.diff import Diff
 from backfill_assets.compare.expect import expectations, judge_moves
+from backfill_assets.compare.filling import expected_filling, found_filling
 from backfill_assets.contracts.publish import publish_contracts
 from backfill_assets.core.errors import PlanError
 from backfill_assets.plan.amendment import Amendment
@@ -74,7 +74,7 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
             fix=f"backfill promote {plan}",
         )
     expectations(context.project.column_names, asked.expect_moved, asked.expect_unmoved)
-    expected_coverage(asked.expect_filled, context.project.column_names)
+    expected_filling(asked.expect_filled, context.project.column_names)
     stored = find_plan(context.control, plan) if plan else None
     asked = stored_request(context.control, stored.id) if stored else asked
     before = context.control.environments.read(context.environment)
@@ -131,11 +131,11 @@ def _surprises(context: Context, case: Case) -> Iterator[Obstacle]:
             [name for name in asked.expect_moved if name not in known.expect_moved],
             [name for name in asked.expect_unmoved if name not in known.expect_unmoved],
         )
-        filled = expected_coverage([said for said in asked.expect_filled if said not in known.expect_filled], columns)
+        filled = expected_filling([said for said in asked.expect_filled if said not in known.expect_filled], columns)
         others = [d for d in diffs.values() if d is not diff]
         expected = [e for e in expected if _is_for(case, diff, others, e.model)]
         filled = [e for e in filled if _is_for(case, diff, others, e.model)]
-        told = [*judge_moves(diff, expected).surprises, *(c for c in found_coverage(diff, filled) if not c.met)]
+        told = [*judge_moves(diff, expected).surprises, *(c for c in found_filling(diff, filled) if not c.met)]
         for each in told:
             yield Obstacle(
                 model=each.expected.model,
@@ -152,7 +152,7 @@ def _where_nothing_changes(context: Context, case: Case, diffs: Collection[Diff]
     asked, columns, nothing = case.request, context.project.column_names, Diff(old="", new="", models=())
     told = [
         *judge_moves(nothing, expectations(columns, asked.expect_moved, ())).surprises,
-        *found_coverage(nothing, expected_coverage(asked.expect_filled, columns)),
+        *found_filling(nothing, expected_filling(asked.expect_filled, columns)),
     ]
     for each in told:
         if each.expected.model not in case.changed and not any(_compared(d, each.expected.model) for d in diffs):

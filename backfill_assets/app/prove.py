@@ -12,8 +12,8 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.diff import compare_sides, find_drift
 from backfill_assets.app.gate import cases_of
 from backfill_assets.compare.codec import diff_to_json
-from backfill_assets.compare.coverage import COVERAGE, expected_coverage, found_coverage
 from backfill_assets.compare.expect import expectations
+from backfill_assets.compare.filling import FILLING, expected_filling, found_filling
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.proof import Drift
@@ -68,8 +68,8 @@ def prove_plan(context: Context, plan: str, drift: Sequence[Drift], facts: Facts
         expected = expectations(context.project.column_names, request.expect_moved, request.expect_unmoved)
         markers = {name: model.updated_at for name, model in context.project.models.items()}
         findings = unexpected(diff, said.changes if said else {}, expected, markers)
-        filled = found_coverage(diff, expected_coverage(request.expect_filled, context.project.column_names))
-        document = diff_to_json(diff) | ({COVERAGE: [str(one) for one in filled]} if filled else {})
+        filled = found_filling(diff, expected_filling(request.expect_filled, context.project.column_names))
+        document = diff_to_json(diff) | ({FILLING: [str(one) for one in filled]} if filled else {})
         keep(DIFF, (*incomparable(lost), *findings, *unfilled(filled)), document)
     if about.scope and CONSUMERS not in known:
         reruns = rerun_consumers(context, record.id)

@@ -31,7 +31,7 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class RunPace:
     """How fast the run that is under way goes: its finished intervals and rows since it began, and what that says."""
 
     intervals: int
@@ -59,7 +59,7 @@ class ModelStatus:
     """What of it routine runs may still replace, as its sources change."""
     running: tuple[Entry, ...]
     stopped: tuple[Stopped, ...]
-    pace: Pace | None
+    pace: RunPace | None
     last_failure: Entry | None
 
     @property
@@ -213,7 +213,7 @@ def read_status(context: Context) -> ProjectStatus:
     )
 
 
-def _pace(context: Context, running: tuple[Entry, ...], cadence: Cadence, missing: int) -> Pace | None:
+def _pace(context: Context, running: tuple[Entry, ...], cadence: Cadence, missing: int) -> RunPace | None:
     """The same of what runs, by all that is recorded of it."""
     known = context.control.ledger.entries([running[-1].model]) if running else []
     return pace_of([e for e in known if e.version == running[-1].version], running, cadence, missing)
@@ -246,7 +246,7 @@ def unfinished(entries: Sequence[Entry]) -> tuple[Entry, ...]:
     return tuple(reversed(found))
 
 
-def pace_of(entries: list[Entry], running: tuple[Entry, ...], cadence: Cadence, missing: int) -> Pace | None:
+def pace_of(entries: list[Entry], running: tuple[Entry, ...], cadence: Cadence, missing: int) -> RunPace | None:
     """The pace of the run that the batches in flight are of; None when nothing runs."""
     if not running:
         return None
@@ -254,7 +254,7 @@ def pace_of(entries: list[Entry], running: tuple[Entry, ...], cadence: Cadence, 
     done = [e for e in entries if e.run == run and e.kind is Kind.BUILT]
     intervals = sum(cadence.count(e.interval) for e in done)
     seconds = max(seconds_at_work((e for e in entries if e.run == run), datetime.now(UTC)), 0.001)
-    return Pace(
+    return RunPace(
         intervals=intervals,
         rows=sum(e.rows for e in done),
         seconds=seconds,

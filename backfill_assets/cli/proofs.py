@@ -8,8 +8,8 @@ from rich.text import Text
 
 from backfill_assets.cli.terminal import out, styled
 from backfill_assets.compare.codec import diff_from_json
-from backfill_assets.compare.coverage import COVERAGE
 from backfill_assets.compare.diff_text import row_line
+from backfill_assets.compare.filling import FILLING
 from backfill_assets.contracts.rerun import Reruns
 from backfill_assets.core.codec import from_plain
 from backfill_assets.state.proofs import CONSUMERS, DIFF, Proof
@@ -25,7 +25,7 @@ def print_proofs(proofs: Sequence[Proof]) -> None:
                 console.print(
                     Text(f"compared  {model.model}  {row_line(model)}" + (f"; moved: {moved}" if moved else ""))
                 )
-            for line in proof.document.get(COVERAGE, ()):
+            for line in proof.document.get(FILLING, ()):
                 console.print(Text(f"filled  {line}"))
         elif proof.kind == CONSUMERS:
             asked = from_plain(Reruns, proof.document).reruns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from backfill_assets.compare.coverage import COVERAGE
+from backfill_assets.compare.filling import FILLING
 from backfill_assets.core.intervals import Cadence, Ranges, utc
 from backfill_assets.core.wording import amount, listed
 from backfill_assets.evidence.formatting import capital, count, day, every, few, moment, number, percent, spans
@@ -48,7 +48,7 @@ def summary(packet: Packet) -> Summary:
 def filled(packet: Packet) -> list[str]:
     """How far new columns are filled, where their author said how far they should be."""
     diff = packet.data_diff
-    return list(diff.document.get(COVERAGE, ())) if diff is not None and diff.holds is not False else []
+    return list(diff.document.get(FILLING, ())) if diff is not None and diff.holds is not False else []
 
 
 def headline(packet: Packet) -> str:

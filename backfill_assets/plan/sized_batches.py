@@ -18,7 +18,7 @@ from backfill_assets.plan.copied import NO_COPY
 from backfill_assets.plan.frozen import alike
 from backfill_assets.plan.missing import USUAL
 from backfill_assets.plan.renamed_columns import batches_apart
-from backfill_assets.plan.source_bytes import SourcePart, reads_of
+from backfill_assets.plan.source_bytes import SourcePart, batch_reads
 from backfill_assets.plan.stages import Build, Plan, Stage
 from backfill_assets.state.ledger import EntriesByVersion
 
@@ -66,7 +66,7 @@ def expected_paces(
     @cache
     def expected(name: str) -> tuple[Pace | None, str]:
         model = project.models[name]
-        reads = reads_of(project, model, there(), history, now)
+        reads = batch_reads(project, model, there(), history, now)
         return pace_by_bytes(reads, machine, model.batch_concurrency), ", ".join(reads.unknown)
 
     return expected

@@ -45,7 +45,7 @@ class Reads:
     unknown: tuple[str, ...] = ()
 
 
-def reads_of(
+def batch_reads(
     project: Project, model: Model, parts: Mapping[str, Sequence[SourcePart]], history: EntriesByVersion, now: datetime
 ) -> Reads:
     """What batches of a model read. `parts` are the files of the sources that anybody can list, `history` is what the

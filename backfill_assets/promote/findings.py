@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from backfill_assets.compare.coverage import Coverage
 from backfill_assets.compare.diff import Diff
 from backfill_assets.compare.expect import Expectation, judge_moves
+from backfill_assets.compare.filling import Filling
 from backfill_assets.contracts.rerun import Reruns
 from backfill_assets.core.consumer import Consumer
 from backfill_assets.core.intervals import Ranges
@@ -54,11 +54,9 @@ def unexpected(
     return (*found, *(Finding(name=str(s.expected), model=s.expected.model, text=str(s)) for s in surprises))
 
 
-def unfilled(coverage: Iterable[Coverage]) -> tuple[Finding, ...]:
+def unfilled(found: Iterable[Filling]) -> tuple[Finding, ...]:
     """New columns that are not filled as far as their author expected."""
-    return tuple(
-        Finding(name=f"{c.expected}.filled", model=c.expected.model, text=str(c)) for c in coverage if not c.met
-    )
+    return tuple(Finding(name=f"{c.expected}.filled", model=c.expected.model, text=str(c)) for c in found if not c.met)
 
 
 def incomparable(lost: Mapping[str, Mapping[str, Ranges]]) -> tuple[Finding, ...]:

@@ -50,7 +50,7 @@ class Retry:
     launchpad: str
 
 
-def model_strip(m: ModelProgress, names: DagsterNames | None = None) -> ModelStrip:
+def model_strip(m: ModelProgress, names: DagsterNames | None) -> ModelStrip:
     """A model's days as a strip, and how fast it goes. `names`: what jobs are called in Dagster."""
     unit, working = m.model.cadence, Ranges.of(e.interval for e in m.running)
     failed = Ranges.of([*(e.interval for e in m.failures), *(e.interval for e, _ in m.stopped)]) & m.wanted

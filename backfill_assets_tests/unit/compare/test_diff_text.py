@@ -11,7 +11,6 @@ import pytest
 from backfill_assets.app.diff import Compared
 from backfill_assets.cli.diff import diff_json, print_diff
 from backfill_assets.compare.codec import diff_from_json, diff_id, diff_to_json
-from backfill_assets.compare.coverage import Coverage, ExpectedCoverage
 from backfill_assets.compare.diff import (
     ColumnMove,
     Diff,
@@ -27,6 +26,7 @@ from backfill_assets.compare.diff import (
 )
 from backfill_assets.compare.diff_text import percent_text
 from backfill_assets.compare.expect import Expectation, Judgement, judge_moves
+from backfill_assets.compare.filling import ExpectedFilling, Filling
 from backfill_assets.compare.markdown import model_markdown
 from backfill_assets.compare.mask import masked
 from backfill_assets.compare.plots import plot_series
@@ -126,11 +126,11 @@ def test_which_days_are_listed(days: int, said: bool, capsys: pytest.CaptureFixt
 def test_new_columns_that_should_be_filled(capsys: pytest.CaptureFixture[str]) -> None:
     """Each is told last, with what was found; one that lacks values, or was not counted, makes the diff unexpected."""
     diff, judgement = a_diff(), judge_moves(a_diff(), [])
-    expected = ExpectedCoverage(model="ads", column="extra", percent=50)
+    expected = ExpectedFilling(model="ads", column="extra", percent=50)
     enough, few, uncounted = (
-        Coverage(expected=expected, rows=8, filled=4),
-        Coverage(expected=expected, rows=8, filled=3),
-        Coverage(expected=expected, instead="was not compared"),
+        Filling(expected=expected, rows=8, filled=4),
+        Filling(expected=expected, rows=8, filled=3),
+        Filling(expected=expected, instead="was not compared"),
     )
     assert Compared(diff=diff, judgement=judgement, filled=(enough,)).as_expected
     for missed in (few, uncounted):

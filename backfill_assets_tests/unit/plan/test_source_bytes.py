@@ -8,7 +8,7 @@ import pytest
 
 from backfill_assets.core.intervals import Ranges, utc
 from backfill_assets.core.model import ColumnRef, Project, Signature
-from backfill_assets.plan.source_bytes import Reads, SourcePart, reads_of
+from backfill_assets.plan.source_bytes import Reads, SourcePart, batch_reads
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets_tests.fakes import a_model, a_project
 from backfill_assets_tests.strategies import EPOCH, day, span
@@ -29,7 +29,7 @@ def of_all_days(count: int = 10, size: int = 10 * MB) -> list[SourcePart]:
 
 def reads(project: Project, name: str, *history: Entry, **parts: list[SourcePart]) -> Reads:
     tables = {(e.model, e.version): [e] for e in history}
-    return reads_of(project, project.models[name], parts, tables, utc("2025-01-01"))
+    return batch_reads(project, project.models[name], parts, tables, utc("2025-01-01"))
 
 
 def one(parts: list[SourcePart], **more: object) -> Reads:

@@ -10,7 +10,7 @@ import pytest
 from backfill_assets.adapters.heartbeat import sending_heartbeats
 from backfill_assets.app.build_progress import read_build_progress
 from backfill_assets.app.context import Context
-from backfill_assets.app.status import Pace
+from backfill_assets.app.status import RunPace
 from backfill_assets.core.intervals import Ranges, utc
 from backfill_assets.review.progress_view import model_strip
 from backfill_assets.review.site import open_project, review_app
@@ -80,8 +80,8 @@ def test_its_pace(project: Path) -> None:
 
     place = Context.open(project)
     daily = next(m for m in read_build_progress(place, plan_of(place)).models if m.model.name == "daily")
-    pace = Pace(intervals=30, rows=6000, seconds=60.0, left=600.0)
-    strip = model_strip(replace(daily, pace=pace))
+    pace = RunPace(intervals=30, rows=6000, seconds=60.0, left=600.0)
+    strip = model_strip(replace(daily, pace=pace), None)
     assert strip.pace == "30 days a minute, 100 rows a second; about 10 minutes left"
     assert strip.days == ("2024-01-01", "2024-01-04")
 
@@ -92,10 +92,10 @@ def test_every_day_is_drawn_once(project: Path) -> None:
 
     place = Context.open(project)
     daily = next(m for m in read_build_progress(place, plan_of(place)).models if m.model.name == "daily")
-    drawn = model_strip(replace(daily, failures=(), unaudited=ranges(RED))).strip
+    drawn = model_strip(replace(daily, failures=(), unaudited=ranges(RED)), None).strip
     assert [drawn.count(f'class="{kind}"') for kind in ("there", "waits", "lacking", "left")] == [2, 1, 0, 0]
-    assert model_strip(replace(daily, failures=())).strip.count('class="left"') == 1
-    assert model_strip(replace(daily, failures=(), green=Ranges())).done == "0 of 4 days green"
+    assert model_strip(replace(daily, failures=()), None).strip.count('class="left"') == 1
+    assert model_strip(replace(daily, failures=(), green=Ranges()), None).done == "0 of 4 days green"
 
 
 def test_what_newer_audits_did_not_see_is_not_green(project: Path) -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from backfill_assets.compare.coverage import Coverage, expected_coverage, found_coverage
 from backfill_assets.compare.diff import ColumnMove, Diff, DiffColumn, ModelDiff, RowCounts, RowGroup, SameFiles, Stats
+from backfill_assets.compare.filling import Filling, expected_filling, found_filling
 from backfill_assets.core.errors import UsageError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.promote.findings import unfilled
@@ -31,8 +31,8 @@ def a_diff(*groups: RowGroup, column: DiffColumn = NEW) -> Diff:
     return Diff(old="prod", new="plan-p", models=(model,))
 
 
-def found(diff: Diff, *texts: str) -> Sequence[Coverage]:
-    return found_coverage(diff, expected_coverage(texts, COLUMNS))
+def found(diff: Diff, *texts: str) -> Sequence[Filling]:
+    return found_filling(diff, expected_filling(texts, COLUMNS))
 
 
 def test_a_share_of_the_rows_from_a_day_on() -> None:
@@ -92,4 +92,4 @@ def test_days_of_the_same_files_are_not_left_out() -> None:
 def test_what_is_refused(text: str, why: str) -> None:
     """With what to write instead."""
     with pytest.raises(UsageError, match=why):
-        expected_coverage([text], COLUMNS)
+        expected_filling([text], COLUMNS)

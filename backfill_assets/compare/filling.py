@@ -11,14 +11,14 @@ from backfill_assets.compare.diff import Diff
 from backfill_assets.core.errors import UsageError
 from backfill_assets.core.intervals import Interval, Ranges, utc
 
-COVERAGE = "coverage"
+FILLING = "coverage"
 """Where the document of a comparison says what was found."""
 OPTION = "--expect-filled"
 _SAID = re.compile(r"([^.=]+)\.([^=]+)=([0-9]{1,3}(?:\.[0-9]+)?)%(?:@(.+))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExpectedCoverage:
+class ExpectedFilling:
     """At least so many of the rows of a column have a value, of the days from `since` on (None: of all)."""
 
     model: str
@@ -31,10 +31,10 @@ class ExpectedCoverage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Coverage:
+class Filling:
     """What was found of one expectation."""
 
-    expected: ExpectedCoverage
+    expected: ExpectedFilling
     rows: int = 0
     filled: int = 0
     instead: str = ""
@@ -58,7 +58,7 @@ class Coverage:
         return f"{self.expected} has a value in {self.filled:,} of {self.rows:,} rows{since} ({share:.1f} %); {wanted}"
 
 
-def expected_coverage(texts: Sequence[str], columns: Mapping[str, Sequence[str]]) -> list[ExpectedCoverage]:
+def expected_filling(texts: Sequence[str], columns: Mapping[str, Sequence[str]]) -> list[ExpectedFilling]:
     """What `model.column=95%@2023-06-01` says, of each text; `columns` are the known ones of each model.
 
     Raises UsageError for what is not understood, and for names that nobody knows.
@@ -66,24 +66,24 @@ def expected_coverage(texts: Sequence[str], columns: Mapping[str, Sequence[str]]
     return [_expected(text.strip(), columns) for text in texts]
 
 
-def found_coverage(diff: Diff, expected: Sequence[ExpectedCoverage]) -> tuple[Coverage, ...]:
+def found_filling(diff: Diff, expected: Sequence[ExpectedFilling]) -> tuple[Filling, ...]:
     """How far each column is filled on the new side, in the days that both sides show."""
     return tuple(_found(diff, one) for one in expected)
 
 
-def _found(diff: Diff, one: ExpectedCoverage) -> Coverage:
+def _found(diff: Diff, one: ExpectedFilling) -> Filling:
     model = diff.of(one.model)
     if model is None or not model.compared:
-        return Coverage(expected=one, instead="was not compared")
+        return Filling(expected=one, instead="was not compared")
     column = next((c for c in model.columns if c.name.lower() == one.column.lower()), None)
     if column is None or column.new_type is None:
-        return Coverage(expected=one, instead="is not on the new side")
+        return Filling(expected=one, instead="is not on the new side")
     if column.old_type is not None:
-        return Coverage(expected=one, instead="is no new column: null_rate audits how far it is filled")
+        return Filling(expected=one, instead="is no new column: null_rate audits how far it is filled")
     parts = [p.interval for p in model.proofs if p.rows and (one.since is None or p.interval.end > one.since)]
     if same := Ranges.of(Interval(max(part.start, one.since or part.start), part.end) for part in parts):
         why = f"was not counted in {same}, where both sides show the same files: name the day that it is filled from"
-        return Coverage(expected=one, instead=why)
+        return Filling(expected=one, instead=why)
     rows = filled = 0
     for group in model.days:
         if group.name is None or (one.since and utc(group.name) < one.since):
@@ -92,12 +92,12 @@ def _found(diff: Diff, one: ExpectedCoverage) -> Coverage:
         if not group.rows.new:
             continue
         if move is None or move.new is None:
-            return Coverage(expected=one, instead=f"was not counted on {group.name}")
+            return Filling(expected=one, instead=f"was not counted on {group.name}")
         rows, filled = rows + group.rows.new, filled + group.rows.new - move.new.nulls
-    return Coverage(expected=one, rows=rows, filled=filled)
+    return Filling(expected=one, rows=rows, filled=filled)
 
 
-def _expected(text: str, columns: Mapping[str, Sequence[str]]) -> ExpectedCoverage:
+def _expected(text: str, columns: Mapping[str, Sequence[str]]) -> ExpectedFilling:
     said = _SAID.fullmatch(text)
     percent = float(said[3]) if said else 0.0
     if said is None or not 0 < percent <= 100:
@@ -126,4 +126,4 @@ def _expected(text: str, columns: Mapping[str, Sequence[str]]) -> ExpectedCovera
             why="it must be ISO 8601",
             fix=f"write {OPTION} {model}.{column}=95%@2023-06-01",
         ) from None
-    return ExpectedCoverage(model=model, column=known.get(column.lower(), column), percent=percent, since=since)
+    return ExpectedFilling(model=model, column=known.get(column.lower(), column), percent=percent, since=since)
