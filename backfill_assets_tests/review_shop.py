@@ -16,6 +16,7 @@ from backfill_assets.compare.diff import (
     ColumnMove,
     Diff,
     DiffColumn,
+    Distribution,
     Keys,
     ModelDiff,
     RowCounts,
@@ -135,6 +136,14 @@ def a_difference(length: int, *, moved: int) -> Diff:
         total=group("", length),
         days=tuple(group(f"{at:%Y-%m-%d}", 1) for at in starts),
         slices=(Slice(column="kind", groups=(group(HOSTILE, 1), group("b", 2))),),
+        distributions=(
+            Distribution(
+                column="n", edges=tuple(map(float, range(0, 25, 5))), old=(0, 30, 10, 0, 0, 2), new=(1, 20, 18, 2, 0, 3)
+            ),
+            Distribution(
+                column=f"x{HOSTILE}", values=(HOSTILE, None, ""), old=(9, 2, 1, 28), new=(7, 2, 0, 35), one_in=4
+            ),
+        ),
         samples=(
             Sample(
                 kind="changed",

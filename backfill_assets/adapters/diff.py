@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.spark_errors import as_build_error, died
 from backfill_assets.compare.answer import Cells, answer, cells, different, moving, samples, shown, windows
-from backfill_assets.compare.diff import ModelDiff
+from backfill_assets.compare.diff import Distribution, ModelDiff
+from backfill_assets.compare.distributions import chosen, counted, told
 from backfill_assets.compare.pairs import by_kind
 from backfill_assets.compare.profile import by_day, by_slice, percentiles, repeated
 from backfill_assets.compare.query import Comparison, Fields, compile_diff
@@ -52,11 +53,10 @@ def diff_model(
     try:
         old, new = _relations(question, warehouse, question.compared)
         query = compile_diff(question, _fields(session, old), _fields(session, new))
-        found, columns = _found(question, query, session, warehouse)
+        found, columns, spread = _found(question, query, session, warehouse)
         diff = answer(question, query, found, columns, salt())
-        return replace(
-            diff, samples=samples(query, *_sample(question, query, diff, session, warehouse, sample), salt())
-        )
+        rows = _sample(question, query, diff, session, warehouse, sample)
+        return replace(diff, distributions=spread, samples=samples(query, *rows, salt()))
     except (PySparkException, Py4JError) as error:
         masked = bool(question.mask)
         doing = f"compare {question.model.name}"
@@ -66,11 +66,11 @@ def diff_model(
 
 def _found(
     question: Question, query: Comparison, session: SparkSession, warehouse: str
-) -> tuple[Cells, tuple[int, ...]]:
-    """What both sides hold and what came of their rows, and the columns that moved.
+) -> tuple[Cells, tuple[int, ...], tuple[Distribution, ...]]:
+    """What both sides hold and what came of their rows, the columns that moved, and how these and new ones spread.
 
     What is dear is asked last, of what is known to differ: rows are joined for the days and columns whose fingerprints
-    differ; slices, and percentiles by day, are told of the columns that moved.
+    differ; slices, percentiles and distributions are told of the columns that moved.
     """
 
     def ask(text: str | None) -> list[dict[str, Any]]:
@@ -91,11 +91,14 @@ def _found(
     came = ask(by_kind(query, *joined, columns, unique=unique)) if joined else []
     moves = moving(question, query, cells(held, came))
     one_in = max(rows // PERCENTILE_ROWS, 1)
-    held += ask(percentiles(query, *sides, moves, days=False, one_in=one_in))
+    spread = (*moves, *(i for i, c in enumerate(query.columns) if c.old is None))
+    held += ask(percentiles(query, *sides, spread, days=False, one_in=one_in))
     held += ask(percentiles(query, *sides, moves, days=True, one_in=one_in))
     for number in range(len(query.slices)):
         held += ask(by_slice(query, number, *sides, moves))
-    return cells(held, came), moves
+    found = cells(held, came)
+    asked = chosen(query, found, spread)
+    return found, moves, told(query, asked, ask(counted(query, *sides, asked, one_in)), one_in)
 
 
 def _spans(question: Question, taken: Iterable[tuple[str, str]]) -> Ranges:

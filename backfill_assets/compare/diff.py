@@ -94,6 +94,24 @@ class RowCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Distribution:
+    """How the rows of each side spread over the values of a column: the most common values, or a histogram.
+
+    `values` are the most common ones of both sides together, as text (None is NULL), with `old` and `new` rows of each,
+    and last those of all others. A histogram has `edges` instead, in order: `old` and `new` are the rows below the
+    first edge, between each and the next (not including it), and from the last one on; NULL and NaN are in none.
+    """
+
+    column: str
+    values: tuple[str | None, ...] = ()
+    edges: tuple[float, ...] = ()
+    old: tuple[int, ...] = ()
+    new: tuple[int, ...] = ()
+    one_in: int = 1
+    """Rows that were counted: all of them, or one in so many, by the hash of their key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RowGroup:
     """Some rows: all of them, those of a day (or month), or those of a slice. `name` says which; None is NULL."""
 
@@ -171,6 +189,8 @@ class ModelDiff:
     days: tuple[RowGroup, ...] = ()
     """By interval (by day, for hourly models), in order; with the columns that moved or are new, only."""
     slices: tuple[Slice, ...] = ()
+    distributions: tuple[Distribution, ...] = ()
+    """Of the columns that moved or are new, in the order of `columns`."""
     samples: tuple[Sample, ...] = ()
 
     @property

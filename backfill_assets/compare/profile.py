@@ -13,6 +13,8 @@ from backfill_assets.compare.query import SIDES, SLICE_VALUES, Comparison
 TOTAL, DAY = -2, -1
 Part = tuple[str, str, str]
 """A number's name, how rows give it, and how the numbers of several groups are added up."""
+PERCENTILES = (0.5, 0.95, 0.01, 0.99)
+"""The first two are told; a histogram lies between the last two."""
 
 
 def by_day(query: Comparison, old: str, new: str) -> str:
@@ -31,7 +33,7 @@ def by_day(query: Comparison, old: str, new: str) -> str:
         f"SELECT bf_side, IF(grouping(bf_group) = 1, {TOTAL}, {DAY}) AS bf_set, CAST(bf_group AS STRING) AS bf_group, "
         f"{_above(parts)} FROM ("
         f"SELECT bf_side, {query.date(f'c{query.time}')} AS bf_group, {_inside(parts)} "
-        f"FROM ({_rows(query, old, new)}) GROUP BY 1, 2) "
+        f"FROM ({rows_of(query, old, new)}) GROUP BY 1, 2) "
         "GROUP BY bf_side, bf_group GROUPING SETS ((bf_side), (bf_side, bf_group))"
     )
 
@@ -44,7 +46,7 @@ def by_slice(query: Comparison, number: int, old: str, new: str, columns: Sequen
     return (
         f"SELECT bf_side, {number} AS bf_set, bf_group, {_above(parts)} FROM ("
         "SELECT *, dense_rank() OVER (ORDER BY bf_group) AS bf_rank FROM ("
-        f"SELECT bf_side, {value} AS bf_group, {_inside(parts)} FROM ({_rows(query, old, new)}) GROUP BY 1, 2)) "
+        f"SELECT bf_side, {value} AS bf_group, {_inside(parts)} FROM ({rows_of(query, old, new)}) GROUP BY 1, 2)) "
         f"WHERE bf_rank <= {SLICE_VALUES + 1} GROUP BY bf_side, bf_group"
     )
 
@@ -64,20 +66,20 @@ def percentiles(
     where = f" WHERE pmod(bf_h, {one_in}) = 0" if one_in > 1 else ""
     return (
         f"SELECT bf_side, {DAY if days else TOTAL} AS bf_set, {group} AS bf_group, {_inside(parts)} "
-        f"FROM ({_rows(query, old, new)}){where} GROUP BY 1, 2, 3"
+        f"FROM ({rows_of(query, old, new)}){where} GROUP BY 1, 2, 3"
     )
 
 
 def repeated(query: Comparison, old: str, new: str) -> str:
     """How many keys (by their hashes) are there more than once on a side: `bf_repeated`."""
     return (
-        f"SELECT count(*) AS bf_repeated FROM (SELECT 1 FROM ({_rows(query, old, new)}) "
+        f"SELECT count(*) AS bf_repeated FROM (SELECT 1 FROM ({rows_of(query, old, new)}) "
         "GROUP BY bf_side, bf_h HAVING count(*) > 1)"
     )
 
 
-def _rows(query: Comparison, old: str, new: str) -> str:
-    """The rows of both sides: each column as `c<i>`, a hash of the key, and whether any of the key is NULL."""
+def rows_of(query: Comparison, old: str, new: str) -> str:
+    """The rows of both sides: `bf_side`, each column as `c<i>`, a hash of the key, and whether any of that is NULL."""
     # xxhash64 passes over NULLs: (NULL, 1) has the hash of (1, NULL) unless it is told.
     key = f"xxhash64({', '.join(f'c{i}, c{i} IS NULL' for i in query.keys)}) AS bf_h"
     null = f"{' OR '.join(f'c{i} IS NULL' for i in query.keys)} AS bf_null"
@@ -137,7 +139,13 @@ def _percentiles(query: Comparison, i: int) -> list[Part]:
     if column.key or column.masked or column.kind in ("text", "nested"):
         return []
     name = f"percentiles{i}"
-    return [(name, f"percentile_approx({_number(query, i)}, array(0.5D, 0.95D))", f"any_value({name})")]
+    return [
+        (
+            name,
+            f"percentile_approx({_number(query, i)}, array({', '.join(f'{p}D' for p in PERCENTILES)}))",
+            f"any_value({name})",
+        )
+    ]
 
 
 def _number(query: Comparison, i: int) -> str:

@@ -17,7 +17,7 @@ from backfill_assets.evidence.sentences import accepted_by
 from backfill_assets.evidence.shape import ApprovalPart, FindingPart, ModelPart, NeededPart, Packet, Section
 from backfill_assets.evidence.value_changes import Series, compared, row_series, value_changes, value_series
 from backfill_assets.review.lineage import changed_columns, picture
-from backfill_assets.review.plots import spread, strip
+from backfill_assets.review.plots import histogram, spread, strip
 from backfill_assets.state.plans import PlanStatus
 from backfill_assets.state.required_approvals import titled
 
@@ -49,6 +49,11 @@ class ColumnDiff:
     strip: str
     chart: Chart | None
     spread: str
+    histogram: str
+    common: list[tuple[str, str, int, int]]
+    """The most common values, and last all others: value, rows, and both bars, from 0 to 100."""
+    one_in: int
+    """Of the rows one in so many was counted for these."""
     facts: list[tuple[str, str, str]]
     """What was counted: name, before, after."""
     masked: bool
@@ -185,6 +190,7 @@ def _columns(
     moves = {move.column: move for move in value_changes(packet.data_diff, m.model)}
     series = {s.name: s for s in value_series(packet.data_diff, m.model)}
     kinds = {c["name"]: c for c in raw["columns"]}
+    distributions = {d["column"]: d for d in raw.get("distributions", ())}
     new = [n for n, c in kinds.items() if c["old_type"] is None]
     gone = [n for n, c in kinds.items() if c["new_type"] is None]
     found: list[ColumnDiff] = []
@@ -192,6 +198,7 @@ def _columns(
         column, total = kinds[name], raw["total"]["columns"].get(name, {})
         move, drawn = moves.get(name), series.get(name)
         shares = [_share(g, name) for g in days]
+        told = distributions.get(name, {"edges": (), "values": (), "old": (), "new": (), "one_in": 1})
         found.append(
             ColumnDiff(
                 name=name,
@@ -206,6 +213,9 @@ def _columns(
                 strip=strip(names, shares, f"{name}: rows that differ, by day") if move and days else "",
                 chart=_chart(drawn) if drawn else None,
                 spread="" if column.get("masked") else spread(total.get("old"), total.get("new")),
+                histogram=histogram(told["edges"], told["old"], told["new"]),
+                common=_common(told),
+                one_in=told["one_in"],
                 facts=_facts(total.get("old"), total.get("new")),
                 masked=bool(column.get("masked")),
             )
@@ -255,6 +265,19 @@ def _slice(raw: Mapping[str, Any]) -> SliceView:
         ],
         complete=raw["complete"] and len(raw["groups"]) <= VALUES,
     )
+
+
+def _common(told: Mapping[str, Any]) -> list[tuple[str, str, int, int]]:
+    """The values of a distribution that tells of values; all others only where there are some."""
+    if not told["values"]:
+        return []
+    names = ["empty" if v is None else v or "“”" for v in told["values"]]
+    most = max(*told["old"], *told["new"], 1)
+    found = [
+        (name, f"{number(old)} → {number(new)}", round(100 * old / most), round(100 * new / most))
+        for name, old, new in zip([*names, "all others"], told["old"], told["new"], strict=True)
+    ]
+    return found if told["old"][-1] or told["new"][-1] else found[:-1]
 
 
 def _share(group: Mapping[str, Any], column: str) -> float:

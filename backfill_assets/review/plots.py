@@ -87,6 +87,44 @@ def spread(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> str:
     return "".join([*parts, "</svg>"])
 
 
+def histogram(edges: Sequence[float], old: Sequence[int], new: Sequence[int]) -> str:
+    """Rows by value, before beside after; the outermost bars are all that is beyond. Counts are as `Distribution`
+    has them: one more than there are edges."""
+    most = max((*old, *new), default=0)
+    if not most or len(edges) < 2:
+        return ""
+    wide = (420 - 2 * _ASIDE) / (len(edges) - 1)
+    parts = ['<svg class="histogram" viewBox="0 0 420 104" role="img" aria-label="Rows by value, before and after">']
+    for n, counts in enumerate(zip(old, new, strict=True)):
+        tail = n in (0, len(edges))
+        left = 0.0 if n == 0 else _ASIDE + (n - 1) * wide + (_APART if n == len(edges) else 0)
+        room = _ASIDE - _APART if tail else wide
+        for place, (side, rows) in enumerate(zip(("old", "new"), counts, strict=True)):
+            size = 80 * rows / most
+            parts.append(
+                f'<rect class="{side}" x="{left + room * (0.06 + 0.44 * place):.1f}" y="{82 - size:.1f}" '
+                f'width="{room * 0.42:.1f}" height="{size:.1f}"/>'
+            )
+        said = f"{_bin(edges, n)}: {number(counts[0])} → {number(counts[1])} rows"
+        parts.append(
+            f'<rect class="over" x="{left:.1f}" width="{room:.1f}" height="82"><title>{_text(said)}</title></rect>'
+        )
+    parts.append('<path class="zero" d="M0,82H420"/>')
+    parts.append(f'<text class="axis from" x="{_ASIDE}" y="97">{_text(number(edges[0]))}</text>')
+    parts.append(f'<text class="axis" x="{420 - _ASIDE}" y="97">{_text(number(edges[-1]))}</text>')
+    return "".join([*parts, "</svg>"])
+
+
+_ASIDE, _APART = 26, 8
+"""Room for the rows beyond each end of a histogram, and what sets it off."""
+
+
+def _bin(edges: Sequence[float], n: int) -> str:
+    if n == 0:
+        return f"below {number(edges[0])}"
+    return f"{number(edges[n - 1])} and more" if n == len(edges) else f"{number(edges[n - 1])} to {number(edges[n])}"
+
+
 _MARKS = {"min": "least", "p50": "median", "p95": "95 % are below", "max": "greatest"}
 
 

@@ -106,14 +106,21 @@ def test_the_questions_are_on_the_first_screen(browser: Browser, shop: Shop, add
 
 
 def test_plots_are_a_click_away(browser: Browser, shop: Shop, address: str) -> None:
-    """A strip of days a column; a click shows its chart, its spread and its counts."""
+    """A strip of days a column; a click shows its chart, its spread, a histogram or common values, and its counts."""
     page, _, _ = opened(browser, f"{address}/plan/{shop.plan}", viewport={"width": 1280, "height": 900})
     column = page.locator("details.column", has_text="n").nth(1)
     assert column.locator("svg.strip rect").count() == 4
     assert not column.locator("figure").first.is_visible()
     column.locator("summary").click()
     assert column.locator("figure").first.is_visible()
-    assert column.locator("figure svg").count() == 2 and column.locator("svg.spread").is_visible()
+    assert column.locator("figure svg").count() == 3 and column.locator("svg.spread").is_visible()
+    bars = column.locator("svg.histogram rect.new")
+    assert [round(float(b.get_attribute("height") or 0) * 30 / 80) for b in bars.all()] == [1, 20, 18, 2, 0, 3]
+    text = page.locator("details.column", has_text="onload").last
+    assert not text.get_by_text("all others").is_visible()
+    text.locator("summary").click()
+    row = text.locator("tr", has_text="all others")
+    assert row.is_visible() and row.locator("td.n").inner_text() == "28 → 35"
     box = column.locator("figure svg").first.bounding_box()
     assert box is not None and box["width"] > 200 and box["height"] > 80
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from collections import Counter
 from collections.abc import Sequence
 from datetime import date, timedelta
 from decimal import Decimal
@@ -18,7 +19,7 @@ import pytest
 from backfill_assets.adapters.diff import diff_model
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.compare.codec import diff_from_json, diff_id, diff_to_json
-from backfill_assets.compare.diff import Diff, ModelDiff, RowCounts, RowGroup, Stats
+from backfill_assets.compare.diff import Diff, Distribution, ModelDiff, RowCounts, RowGroup, Stats
 from backfill_assets.compare.questions import ask
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Interval
@@ -203,6 +204,19 @@ def assert_stats(found: Stats, rows: Sequence[Record], column: str) -> None:
         assert found.min is None and found.max is None
 
 
+def expected_counts(told: Distribution, values: Sequence[Any], column: str) -> list[int]:
+    """By bin, or by the values that were told and all others."""
+    if told.edges:
+        bins = np.searchsorted(np.array(told.edges), [float(v) for v in values if v is not None], side="right")
+        return np.bincount(bins, minlength=len(told.edges) + 1).tolist()
+    named = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN", "True": "true", "False": "false"}
+    spelled = [v if v is None else named.get(str(v), str(v)) for v in values]
+    counts = Counter(spelled)
+    known = [counts[name] for name in told.values]
+    assert not known or column == "ratio" or sum(known) == len(values), "all of few values are told"
+    return [*known, len(values) - sum(known)]
+
+
 def assert_group(found: RowGroup, both: pd.DataFrame, old: Sequence[Record], new: Sequence[Record]) -> None:
     assert found.rows == expected_rows(both)
     for move in found.moves:
@@ -241,6 +255,13 @@ def test_random_tables_as_pandas_sees_them(spark: SparkSession, tmp_path: Path) 
             assert move.old is not None and move.new is not None
             assert_stats(move.old, sides[0], move.column)
             assert_stats(move.new, sides[1], move.column)
+
+    spread = {d.column: d for d in found.distributions}
+    assert set(spread) == {"channel", "n", "amount", "ratio", "flag"}, "no key, nothing masked, nothing nested"
+    assert [c for c, d in spread.items() if d.edges] == ["amount"], "the rest is few, text, or not finite"
+    for column, told in spread.items():
+        for side, counts in ((old, told.old), (new, told.new)):
+            assert list(counts) == expected_counts(told, [r[column] for r in side], column), column
 
     rows = {(r["ds"], r["id"]): r for r in new}
     for sample in found.samples:

@@ -1,0 +1,100 @@
+"""Each how-to page, played as it is written: its commands in their order, on a project that is where it begins."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from backfill_assets.app.context import Context
+from backfill_assets_tests.pages import blocks, commands
+from backfill_assets_tests.projects import DAILY, Said, backfill, backfill_here, write_events, write_project
+
+pytestmark = pytest.mark.spark
+
+PLAN, RULES = "1f3a9c02", "rules-3abaa0b766d5"
+"""What the pages call the plan that is open, and the change of the rules that waits."""
+SERVES = "review"
+"""The one command of these pages that serves until it is stopped."""
+MAY_SAY = {"watch": 3, "rules": 4}
+"""Exit codes beside 0: something was found, a change of the rules waits."""
+ANA = "ana@example.com"
+
+
+def play(page: str, project: Path) -> list[tuple[str, Said]]:
+    """What each command of a page said. None fails."""
+    shown = [b for b in blocks() if b.where.startswith(f"docs/how-to/{page}.md:") and b.language == "console"]
+    played: list[tuple[str, Said]] = []
+    for words in (command for block in shown for command in commands(block)):
+        program, *arguments = words
+        assert program == "backfill"
+        if SERVES in arguments:
+            continue
+        given = [open_plan(project) if a == PLAN else waiting_rules(project) if a == RULES else a for a in arguments]
+        said = backfill_here(*given, project=project, user="ana" if given[0] == "approve" else "dev")
+        assert said.code in (0, MAY_SAY.get(arguments[0])), (words, said)
+        played.append((" ".join(words), said))
+    assert played, "the page has commands"
+    return played
+
+
+def open_plan(project: Path) -> str:
+    [plan] = [p["id"] for p in backfill_here("plans", "--json", project=project).json if p["candidate"]]
+    return str(plan)
+
+
+def waiting_rules(project: Path) -> str:
+    [change] = backfill_here("rules", "--json", project=project).json["waiting"]
+    return str(change["id"])
+
+
+def shown(project: Path) -> list[list[object]]:
+    """What the environment shows of `daily_sales`: day, kind, rows, total."""
+    environment = Context.open(project).environment
+    said = backfill_here("sql", f"SELECT * FROM {environment}.daily_sales ORDER BY 1, 2", "--json", project=project)
+    return [list(row.values()) for row in said.json]
+
+
+def test_how_to_pages(tmp_path: Path, environment: str) -> None:
+    """Published days are computed again, prod goes back and forth, a change is approved, late data is followed."""
+    write_events(tmp_path, days=5)
+    header = DAILY.format(batch_size=5, batch_concurrency=1)
+    write_project(tmp_path, {"daily_sales.sql": header}, clock="2024-01-06", environment=environment)
+    settings = tmp_path / "backfill.yml"
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"people": {ANA: {"accounts": ["ana"]}}}))
+    assert backfill_here("apply", "--promote", project=tmp_path, user="dev").code == 0
+    first = shown(tmp_path)
+
+    repaired = tmp_path / "data" / "events" / "2024-01-03.csv"
+    repaired.write_text(repaired.read_text().replace(",a,", ",b,", 1))
+    play("restate", tmp_path)
+    restated = shown(tmp_path)
+    assert [row[0] for row in first if row not in restated] == ["2024-01-03"] * 2, "prod shows the repaired day"
+
+    said = dict(play("roll-back", tmp_path))
+    assert "restate" in said["backfill releases"].out or "2024-01-03" in said["backfill releases"].out
+    assert shown(tmp_path) == restated, "back, and forth again"
+
+    model = tmp_path / "models" / "daily_sales.sql"
+    model.write_text(model.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))
+    assert backfill_here("apply", project=tmp_path, user="dev").code == 0
+    play("approve", tmp_path)
+    assert [row[2] for row in shown(tmp_path)] == [int(str(row[2])) + 1 for row in restated]
+
+    sources = tmp_path / "sources.yml"
+    [settle] = [b.text for b in blocks() if b.where.startswith("docs/how-to/late-data.md:") and b.language == "yaml"]
+    sources.write_text(f"{sources.read_text()}    {settle}")
+    for day in (6, 7):  # the window holds for what ends after the first release under it
+        write_events(tmp_path, days=day)
+        settings.write_text(settings.read_text().replace(f"2024-01-{day:02}", f"2024-01-{day + 1:02}"))
+        if day == 6:
+            play("late-data", tmp_path)
+        else:
+            assert backfill_here("routine", project=tmp_path).code == 0
+        assert shown(tmp_path)[-1][0] == f"2024-01-{day:02}", "the routine published the new day"
+    assert "provisional" in backfill_here("status", project=tmp_path).out
+
+    [ci] = [words for b in blocks() if b.where.startswith("docs/how-to/ci.md:") for words in commands(b)]
+    comment = backfill(*ci[1:], project=tmp_path)
+    assert comment.code == 0 and comment.out.startswith("#"), comment
