@@ -88,7 +88,7 @@ def test_a_release_is_read_by_duckdb(tmp_path: Path) -> None:
     text = file.read_text()
     assert "/daily/two/" in text and first not in text and "does not move by itself" in text
     rows = shown(text, "SELECT * FROM prod.daily ORDER BY ds")
-    assert rows == backfill_assets.read("daily", project=root).to_pylist() and len(rows) == 2
+    assert rows == backfill_assets.read("daily", project=root).sort_by("ds").to_pylist() and len(rows) == 2
     [[comment]] = [r.values() for r in shown(text, "SELECT comment FROM duckdb_views() WHERE schema_name = 'prod'")]
     assert comment in text and comment.startswith("prod: release r") and comment.endswith("by ana")
 
