@@ -88,6 +88,12 @@ def server_of(conf: Mapping[str, str]) -> str | None:
     return os.environ.get("SPARK_REMOTE") or conf.get("spark.remote") or None
 
 
+def cluster_of(conf: Mapping[str, str]) -> str | None:
+    """The master of the cluster that sessions of a configuration are of; None where all is on this machine."""
+    master = conf.get("spark.master", "local[*]")
+    return None if master.startswith("local") else master
+
+
 def spark_machine(root: Path, settings: Settings) -> Machine:
     """The cores and the memory that Spark's configuration gives to sessions of the project: this machine's, or those
     of its executors. What a remote server has, or a cluster that grows, is not known: UNKNOWN_MACHINE stands for it."""
@@ -176,6 +182,12 @@ def check_room(location: str) -> int:
     return free
 
 
+def ships(folder: Path) -> bool:
+    """Whether a configuration names packages, and none but those that ship: what they need is known."""
+    packages = read_conf(folder).get("spark.jars.packages", "")
+    return bool(packages) and PUBLISHED.keys() >= set(_names(packages))
+
+
 def delta_jars(folder: Path) -> list[Path]:
     """The jars that `spark.jars.packages` names, fetched once into Ivy's cache (then this only looks there).
 
@@ -216,10 +228,7 @@ def _fetched(folder: Path) -> list[Path]:
 
 def _cached(packages: str, folder: Path) -> list[Path]:
     jars = {p.name: p for p in folder.glob("*.jar")} if folder.is_dir() else {}
-    names = [
-        f"{group}_{artifact}-{version}.jar"
-        for group, artifact, version in (p.split(":")[:3] for p in packages.split(","))
-    ]
+    names = _names(packages)
     prefixes = {name.split("_")[0] for name in names} | {"io.unitycatalog"}
     versions = {p.split(":")[2] for p in packages.split(",")}
 
@@ -232,6 +241,11 @@ def _cached(packages: str, folder: Path) -> list[Path]:
     if not all(name in jars for name in (*names, *needed)):
         return []
     return [path for name, path in sorted(jars.items()) if belongs(name)]
+
+
+def _names(packages: str) -> list[str]:
+    parts = (package.split(":")[:3] for package in packages.split(","))
+    return [f"{group}_{artifact}-{version}.jar" for group, artifact, version in parts]
 
 
 def _resolve(folder: Path, ivy: Path) -> str:

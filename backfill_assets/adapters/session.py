@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.class_archive import before_folders, sharing
+from backfill_assets.adapters.cluster import check_driver, python_of_executors
 from backfill_assets.adapters.commit_log import log_store_jar, log_store_settings
 from backfill_assets.adapters.jvm import LOCK, current_jvm, errors_reach_people_as_ours, own_words
 from backfill_assets.adapters.machine import (
@@ -18,11 +19,13 @@ from backfill_assets.adapters.machine import (
     all_compilers,
     check_java,
     check_room,
+    cluster_of,
     delta_jars,
     java_build,
     read_conf,
     server_of,
     session_conf,
+    ships,
     spark_conf,
 )
 from backfill_assets.adapters.server import session_of_server
@@ -68,7 +71,7 @@ def spark_session(root: Path, settings: Settings, *, long: bool = False) -> Spar
             return active
         wanted = _wanted(root, settings)
         builder = SparkSession.builder.appName(f"backfill {settings.name}")
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("PYSPARK_PYTHON", python_of_executors(conf))
         if (kept := join(state_root(root), wanted.key)) is not None:
             return kept
         os.environ["SPARK_CONF_DIR"] = str(wanted.folder)
@@ -135,12 +138,13 @@ def _wanted(root: Path, settings: Settings) -> _Wanted:
     conf = read_conf(folder) | settings.spark
     given = settings.spark | SESSION
     archive: tuple[str, str, str] | None = None
+    check_driver(conf)
     java = java_build()
     check_room(settings.warehouse)
     store = log_store_settings(conf) if is_s3(settings.warehouse) else {}
     given |= store
     jars = [str(log_store_jar())] if store else []
-    if conf.get("spark.master", "local[*]").startswith("local"):
+    if cluster_of(conf) is None:
         # Known jars on the class path start seconds faster than packages to resolve and copy.
         path = os.pathsep.join((*map(str, delta_jars(folder)), *jars))
         if own := conf.get("spark.driver.extraClassPath"):  # it may have folders
@@ -150,8 +154,12 @@ def _wanted(root: Path, settings: Settings) -> _Wanted:
             archive = (java, path, conf.get(JAVA_OPTIONS, ""))
         given["spark.driver.extraClassPath"] = path
         given.setdefault("spark.jars.packages", "")
-    elif jars:  # beside Delta's, whose classes it extends
-        given["spark.jars"] = ",".join(p for p in (conf.get("spark.jars"), *jars) if p)
+    else:  # executors get them from this process; what else it names, Spark fetches at each start
+        if ships(folder) and "spark.jars.packages" not in settings.spark:
+            jars = [*map(str, delta_jars(folder)), *jars]
+            given["spark.jars.packages"] = ""
+        if jars:
+            given["spark.jars"] = ",".join(p for p in (conf.get("spark.jars"), *jars) if p)
     if "spark.sql.warehouse.dir" not in conf:
         given["spark.sql.warehouse.dir"] = str(state_root(root) / ".backfill" / "spark-warehouse")
     buckets: dict[str, str] = {}

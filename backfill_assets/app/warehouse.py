@@ -9,6 +9,7 @@ from pathlib import Path
 from backfill_assets.adapters.accepting import WarehouseStatus, adopt, forget, warehouse_status
 from backfill_assets.adapters.account import account
 from backfill_assets.adapters.backup import Manifest, backup, missing_outside
+from backfill_assets.adapters.cluster import probe_executors
 from backfill_assets.adapters.integrity import IntegrityReport, check_integrity, check_logs
 from backfill_assets.adapters.probe import probe
 from backfill_assets.adapters.repair import SetAside, repair
@@ -108,6 +109,14 @@ def probe_server(context: Context) -> str:
     session: object = context.spark  # opened: versions, Delta Lake, settings and one file are looked at
     assert is_remote(session)
     return f"{server_found(session)}; {probe(context.warehouse, lambda: context.spark)}"
+
+
+def probe_cluster(context: Context) -> str:
+    """Try the executors of the cluster that the project uses, and that they see the warehouse as this process does.
+    Raises SettingsError."""
+    session = context.spark
+    answer = probe_executors(session)
+    return answer if is_s3(context.warehouse) else f"{answer}; {probe(context.warehouse, lambda: session)}"
 
 
 def reach_sources(places: Sequence[str]) -> str:

@@ -33,6 +33,7 @@ def examine(root: Path) -> list[DoctorCheck]:
     from backfill_assets.adapters.machine import (
         check_java,
         check_room,
+        cluster_of,
         conf_dir,
         delta_jars,
         server_of,
@@ -40,7 +41,7 @@ def examine(root: Path) -> list[DoctorCheck]:
         spark_conf,
     )
     from backfill_assets.app.context import Context
-    from backfill_assets.app.warehouse import check_tables, probe_server, probe_store, reach_sources
+    from backfill_assets.app.warehouse import check_tables, probe_cluster, probe_server, probe_store, reach_sources
     from backfill_assets.app.writers import read_writers
     from backfill_assets.defs.dagster_home import ensure_home
     from backfill_assets.project.object_store import is_s3
@@ -59,6 +60,11 @@ def examine(root: Path) -> list[DoctorCheck]:
     def on_server() -> bool:
         with suppress(BackfillError):
             return server_of(spark_conf(root, load_settings(root))) is not None
+        return False
+
+    def on_cluster() -> bool:
+        with suppress(BackfillError):
+            return cluster_of(spark_conf(root, load_settings(root))) is not None
         return False
 
     in_buckets = [place for place in source_places(root) if is_s3(place)]
@@ -96,6 +102,7 @@ def examine(root: Path) -> list[DoctorCheck]:
         _check("spark server", lambda: probe_server(Context.open(root)))
         if remote
         else _check("delta jars", lambda: f"{len(delta_jars(conf()))} jars at hand"),
+        *([_check("executors", lambda: probe_cluster(Context.open(root)))] if on_cluster() and not remote else []),
         _check("object store", lambda: probe_store(Context.open(root)))
         if in_bucket()
         else _check("disk", lambda: f"{check_room(warehouse()) // 2**20:,} MiB free for {warehouse()}"),

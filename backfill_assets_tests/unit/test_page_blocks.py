@@ -43,11 +43,12 @@ from backfill_assets_tests.projects import CHECKOUT
 from backfill_assets_tests.tutorial import edited
 
 SHELLS = ("bash", "console")
-OTHERS = ("text", "csv", "diff", "mermaid", "nginx", "pyi")
+OTHERS = ("text", "csv", "diff", "dockerfile", "mermaid", "nginx", "pyi")
 """Languages of blocks that say nothing of what is checked here; `pyi` is generated, and compiled."""
 ALL = list(blocks())
 ROOT: Any = typer.main.get_command(app)
 OWN_KEYS = set(Settings.__dataclass_fields__)
+OF_KUBERNETES = {"apiVersion", "kind", "metadata", "spec", "items"}
 _INLINE = re.compile(r"(?<!`)`backfill ((?:--untrusted |--project \S+ )*[a-z][^`]*)`(?!`)")
 
 
@@ -98,7 +99,8 @@ def test_commands_in_sentences_exist() -> None:
 
 @pytest.mark.filterwarnings("ignore")  # what Dagster says about its own
 def test_every_yaml_is_valid_where_it_belongs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings, sources, consumers, headers by our readers; Dagster's files and the component by Dagster's."""
+    """Settings, sources, consumers, headers by our readers; Dagster's files and the component by Dagster's. Of
+    Kubernetes' manifests, the first keys only."""
     monkeypatch.setattr("backfill_assets.project.file_schema.read_schema", lambda *_: ())  # nothing is at their paths
     monkeypatch.delenv("BACKFILL_PROJECT", raising=False)  # a command that was run in this process leaves it
     assert len(of("yaml")) > 20
@@ -202,6 +204,8 @@ def unread(block: Block, folder: Path) -> Iterator[str]:
     elif keys == {"load_from"}:
         said = process_workspace_config(data)
         yield from [str(error.message) for error in said.errors or ()]
+    elif {"apiVersion", "kind"} <= keys:
+        yield from [f"not of Kubernetes: {key}" for key in sorted(keys - OF_KUBERNETES)]
     elif keys == {"ops"}:
         yield from misconfigured(data)
     elif keys <= OWN_KEYS:

@@ -32,13 +32,15 @@ def test_sessions_of_a_warehouse_in_a_bucket_have_it(
     monkeypatch.setattr(object_store, "_access", lambda *_: BucketAccess(region="eu-west-1"))
     (tmp_path / "backfill.yml").write_text("name: tests\n")
     given = {"spark.master": master, "spark.jars": "/own.jar", "spark.driver.extraClassPath": "/class/path"}
+    given |= {"spark.driver.host": "10.0.0.5", "spark.driver.bindAddress": "0.0.0.0"}  # executors reach it
     found = _wanted(tmp_path, Settings(warehouse="s3://lake/house", spark=given)).config
     assert {found[f"spark.delta.logStore.{scheme}.impl"] for scheme in ("s3", "s3a")} == {LOG_STORE}
     jar = str(log_store_jar())
     if master.startswith("local"):
         assert found["spark.driver.extraClassPath"] == f"/class/path:/ivy/delta.jar:{jar}"
     else:
-        assert found["spark.jars"] == f"/own.jar,{jar}" and found["spark.driver.extraClassPath"] == "/class/path"
+        assert found["spark.jars"] == f"/own.jar,/ivy/delta.jar,{jar}" and not found["spark.jars.packages"]
+        assert found["spark.driver.extraClassPath"] == "/class/path"
     own = {"spark.delta.logStore.s3.impl": "io.delta.storage.S3DynamoDBLogStore"}
     for settings in (
         Settings(warehouse="s3://lake/house", spark=given | own),
