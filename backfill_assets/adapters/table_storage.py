@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -81,6 +83,8 @@ def _problems(location: str, files: Sequence[IntervalFile], footers: bool) -> di
     system, root = arrow_path(location)
     places = [file.path if file.elsewhere else f"{root}/{file.path}" for file in files]
     found: list[str] = []
+    if system.type_name == "local" and not footers and _all_there(places, files):
+        return dict.fromkeys((file.path for file in files), "")
     with ThreadPoolExecutor(max_workers=8) as pool:
         few = [slice(at, at + _AT_ONCE) for at in range(0, len(files), _AT_ONCE)]
         for problems in pool.map(lambda part: _sizes(system, places[part], files[part]), few):
@@ -92,6 +96,19 @@ def _problems(location: str, files: Sequence[IntervalFile], footers: bool) -> di
 
 
 _AT_ONCE = 500
+
+
+def _all_there(places: Sequence[str], files: Sequence[IntervalFile]) -> bool:
+    """Whether all of these files of a disk are of their sizes. Arrow's file system, which says what is wrong with one,
+    takes four times as long, and every plan asks about every file that is shown."""
+    try:
+        for place, file in zip(places, files, strict=True):
+            there = os.stat(place)  # noqa: PTH116  (a Path a file takes longer than the look at it)
+            if there.st_size != file.bytes or not stat.S_ISREG(there.st_mode):
+                return False
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _sizes(system: FileSystem, places: Sequence[str], files: Sequence[IntervalFile]) -> list[str]:

@@ -13,6 +13,7 @@ from backfill_assets.contracts.publish import read_contracts
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.pinned import pinned_consumers
+from backfill_assets.state.tables import TableLog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,17 +46,21 @@ def plan_impacts(context: Context, plan: Plan, shown: Environment) -> tuple[Impa
     return impacts(plan, context.project.consumers.values(), shown, contracts, pins)
 
 
-def preflight_grounds(context: Context, plan: Plan, shown: Environment, *, extents: bool = False) -> Grounds:
-    """What preflight looks at; `extents`: also which days sources have, which takes longer."""
+def preflight_grounds(
+    context: Context, plan: Plan, shown: Environment, log: TableLog | None = None, *, extents: bool = False
+) -> Grounds:
+    """What preflight looks at, in `log` or anew; `extents`: also which days sources have, which takes longer."""
+    log = log or context.log
     tables = {(n, s.version) for n, p in shown.pointers.items() if n in plan.models for s in p.segments}
     days = context.source_days(plan.sources) if extents else {}
     return Grounds(
         shown=shown,
-        gone=frozenset(t for t in tables if context.log.head(*t) < 0),
+        gone=frozenset(t for t in tables if log.head(*t) < 0),
         extents={name: there.span for name, there in days.items() if there.span},
     )
 
 
-def find_gaps(context: Context, plan: Plan, shown: Environment) -> tuple[Gap, ...]:
-    """What is missing before the plan's models may be promoted; which days sources have is not looked at."""
-    return preflight(context.project, plan, preflight_grounds(context, plan, shown))
+def find_gaps(context: Context, plan: Plan, shown: Environment, log: TableLog | None = None) -> tuple[Gap, ...]:
+    """What is missing before the plan's models may be promoted, as `log` or a new look says; which days sources have is
+    not looked at."""
+    return preflight(context.project, plan, preflight_grounds(context, plan, shown, log))

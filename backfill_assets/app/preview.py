@@ -79,7 +79,7 @@ def preview(context: Context, request: Request) -> Preview:
         impacts=plan_impacts(context, made, facts.environment),
         faults=find_faults(context, facts),
         ahead=obstacles_ahead(context, made, facts),
-        gaps=find_gaps(context, made, facts.environment),
+        gaps=find_gaps(context, made, facts.environment, facts.look(context.log)),
         verdict=_verdict(context, request, made, facts),
         late=() if made.stages or made.blocked else _late(context, facts),
         notes=tuple(rules.notes),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum
+from operator import attrgetter
 from typing import Self
 
 FIRST_YEAR, LAST_YEAR = 1700, 2200
@@ -214,6 +216,9 @@ class Ranges:
         return Ranges.of((*self.intervals, *other.intervals))
 
     def __and__(self, other: Ranges) -> Ranges:
+        for many, few in ((self, other), (other, self)):
+            if len(few.intervals) == 1:
+                return Ranges(many._met_by(few.intervals[0]))
         found: list[Interval] = []
         mine, theirs = iter(self.intervals), iter(other.intervals)
         a, b = next(mine, None), next(theirs, None)
@@ -227,8 +232,10 @@ class Ranges:
         return Ranges(tuple(found))
 
     def __sub__(self, other: Ranges) -> Ranges:
-        left: list[Interval] = []
         holes = other.intervals
+        if len(holes) == 1:
+            return self._without(holes[0])
+        left: list[Interval] = []
         first = 0
         for interval in self.intervals:
             start = interval.start
@@ -243,6 +250,23 @@ class Ranges:
             if start < interval.end:
                 left.append(Interval(start, interval.end))
         return Ranges(tuple(left))
+
+    def _near(self, part: Interval) -> slice:
+        """Where the intervals are that have any of a part. Sets of thousands are asked for single intervals."""
+        ends = bisect_right(self.intervals, part.start, key=_END)
+        return slice(ends, bisect_left(self.intervals, part.end, lo=ends, key=_START))
+
+    def _met_by(self, part: Interval) -> tuple[Interval, ...]:
+        return tuple(common for i in self.intervals[self._near(part)] if (common := i.intersection(part)))
+
+    def _without(self, hole: Interval) -> Ranges:
+        near = self._near(hole)
+        met = self.intervals[near]
+        if not met:
+            return self
+        before = (Interval(met[0].start, hole.start),) if met[0].start < hole.start else ()
+        after = (Interval(hole.end, met[-1].end),) if hole.end < met[-1].end else ()
+        return Ranges((*self.intervals[: near.start], *before, *after, *self.intervals[near.stop :]))
 
     def __contains__(self, interval: Interval) -> bool:
         return any(interval in whole for whole in self.intervals)
@@ -284,6 +308,7 @@ class Ranges:
         return ", ".join(map(str, self.intervals)) or "nothing"
 
 
+_START, _END = attrgetter("start"), attrgetter("end")
 NOTHING = Ranges()
 """The empty set."""
 

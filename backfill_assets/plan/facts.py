@@ -85,6 +85,12 @@ class Facts:
     """Which published intervals are provisional; None: nobody looked."""
     keeps_older: bool = False
     """Whether older logic that the environment shows stays: routine runs extend what is shown."""
+    seen: Mapping[VersionKey, int] = field(default_factory=dict[VersionKey, int])
+    """The newest commit of each table that was looked at; -1 where there is none."""
+
+    def look(self, log: TableLog) -> OneLook:
+        """The logs, with the newest commits as they were seen."""
+        return OneLook(log, dict(self.seen))
 
     def rules_for(self, project: Project) -> Rules:
         """The rules in force; what the project's files say where nobody looked."""
@@ -195,6 +201,7 @@ def read_facts(
         sources=pinned,
         patched={version: covered for version, (covered, _) in patched.items()},
         patched_heads={version: head for version, (_, head) in patched.items()},
+        seen=log.heads,
     )
     if not every_version:
         return facts

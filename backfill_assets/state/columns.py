@@ -46,10 +46,11 @@ class Texts:
 def pairs(one: Texts, other: Texts) -> tuple[Numbers, Callable[[int], tuple[str, str]]]:
     """Two columns as one: a number that rows with the same two texts have, and what it stands for."""
     size = max(len(other.values), 1)
+    firsts, seconds = one.values[:], other.values[:]  # made once: it is asked of every pair of every part of a table
 
     def told(number: int) -> tuple[str, str]:
         first, second = divmod(number, size)
-        return one.values[first], other.values[second]
+        return firsts[first], seconds[second]
 
     return one.codes * size + other.codes, told
 

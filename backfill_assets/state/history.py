@@ -79,7 +79,7 @@ class VersionHistory(LazySequence[Entry]):
         places, codes = self.verdicts
         if audits is not None:
             wanted = {audits, ""} if or_any else {audits}
-            places = places[np.isin(codes, [at for at, text in enumerate(self.audits) if text in wanted])]
+            places = places[np.array([text in wanted for text in self.audits], np.bool_)[codes]]
         found = np.zeros(len(self.plain), np.bool_)
         found[places] = True
         return found[pieces.whole]

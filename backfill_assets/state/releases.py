@@ -95,11 +95,18 @@ class Releases:
 
     def __init__(self, store: Store) -> None:
         self._table = store.table(ENVIRONMENTS)
+        self._kept: dict[str, tuple[str, Sequence[Release]]] = {}
+        """Environment → the state of the table, and the releases that were read then."""
 
     def all(self, environment: str) -> list[Release]:
-        """Every release of the environment, oldest first."""
-        rows = self._table.read({"environment": [releases_of(environment)]})
-        return sorted((_release(environment, row) for row in rows), key=lambda r: r.revision)
+        """Every release of the environment, oldest first. A command asks several times, and there is one a day: they
+        are read again when anything was written."""
+        state, (seen, known) = self._table.state(), self._kept.get(environment, ("", ()))
+        if not state or state != seen:
+            rows = self._table.read({"environment": [releases_of(environment)]})
+            known = sorted((_release(environment, row) for row in rows), key=lambda r: r.revision)
+            self._kept[environment] = state, known
+        return [*known]
 
     def everywhere(self) -> list[Release]:
         """Every release of every environment."""

@@ -73,12 +73,12 @@ class OneLook:
     """A TableLog that looks up the newest commit of each table once, for whoever asks for it several times."""
 
     log: TableLog
-    _heads: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    heads: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
 
     def head(self, model: str, version: str) -> int:
-        if (key := (model, version)) not in self._heads:
-            self._heads[key] = self.log.head(model, version)
-        return self._heads[key]
+        if (key := (model, version)) not in self.heads:
+            self.heads[key] = self.log.head(model, version)
+        return self.heads[key]
 
     def commits(self, model: str, version: str) -> list[DataCommit]:
         return self.log.commits(model, version)

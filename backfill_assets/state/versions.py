@@ -74,14 +74,29 @@ class Versions(Records):
         super().__init__(store)
         self._only_here: list[Version] = []
         """Signed again where nothing may be written."""
+        self._kept: tuple[str, Mapping[VersionKey, Version]] = ("", {})
+        """The state of the table, and what is recorded in it."""
 
     def get(self, model: str, version: str) -> Version | None:
         """The version's record, None when it was never built."""
         return self.all().get((model, version))
 
     def all(self) -> dict[tuple[str, str], Version]:
-        """Every version, by (model, version)."""
-        found: dict[tuple[str, str], Version] = {}
+        """Every version, by (model, version). A command asks several times: they are read again when anything was
+        written."""
+        state, (seen, known) = self._table.state(), self._kept
+        if not state or state != seen:
+            known = self._read()
+            self._kept = state, known
+        found = dict(known)
+        for one in self._only_here:
+            key = (one.model, one.version)
+            if found[key].algorithm < one.algorithm:
+                found[key] = one
+        return found
+
+    def _read(self) -> dict[VersionKey, Version]:
+        found: dict[VersionKey, Version] = {}
         # What was signed again has the moment of the first record, which says more, and tables have no order of rows.
         for row in sorted(self._table.read(), key=lambda r: (cast(datetime, r["created"]), _numbered(r))):
             record = from_row(Version, row, signature=_signature(cast(str, row["signature"])))
@@ -92,10 +107,6 @@ class Versions(Records):
                 newer = {NAMED_BY: first.algorithm, **first.definition, "algorithm": record.algorithm}
                 written = first.signature if first.written is None else first.written
                 found[key] = replace(first, signature=record.signature, definition=newer, written=written)
-        for one in self._only_here:
-            key = (one.model, one.version)
-            if found[key].algorithm < one.algorithm:
-                found[key] = one
         return found
 
     def records(self) -> dict[tuple[str, str], Recorded]:

@@ -129,7 +129,7 @@ def _of_source(
         touched, _, vague = since(said, _NO_MATTER, "")
         return _EVER if vague else touched.span
 
-    for segment, part, said, began, batch in _to_look_at(look, pointer, source, reach):
+    for segment, part, said, began, batch in _to_look_at(look, pointer, source, reach, expected):
         if is_adopted(segment.version):  # no source of this project was read for it
             continue
         if said is None or ("commit" not in said and "files" not in said):
@@ -174,8 +174,10 @@ def _to_look_at(
     pointer: Pointer,
     source: str,
     reach: Callable[[Mapping[str, object] | None], Interval | None],
+    expected: Ranges,
 ) -> Iterator[Looked]:
-    """The parts of what is shown, by start in each segment; but those that nothing `reach`es since they were read."""
+    """The parts of what is shown, by start in each segment; but those that nothing `reach`es since they were read.
+    Those that follow one another, read the same commit and are `expected` come as one."""
     import numpy as np
 
     for segment in pointer.segments:
@@ -193,10 +195,36 @@ def _to_look_at(
         first = np.array([micros(s.start) if s else 0 for s in spans], np.int64)[each]
         last = np.array([micros(s.end) if s else 0 for s in spans], np.int64)[each]
         near = ~files & (first < last) & (pieces.start < last) & (pieces.end > first)
-        ends = zip(*(c[near].tolist() for c in (pieces.start, pieces.end, each)), strict=True)
+        start, end, text = pieces.start[near], pieces.end[near], each[near]
+        begins, stops = _runs(start, end, _commits(read)[text], expected)
+        ends = zip(start[begins].tolist(), end[stops].tolist(), text[begins].tolist(), strict=True)
         found += [(segment, Interval(instant(a), instant(b)), read[text], _NO_MATTER, "") for a, b, text in ends]
         found += [_looked(segment, *one, source) for one in pieces.where(files).sources()]
         yield from sorted(found, key=lambda each: each[1])
+
+
+def _commits(read: Sequence[Mapping[str, object] | None]) -> Numbers:
+    """A number for each commit of a source that was read, of which table; -1 where none is said."""
+    import numpy as np
+
+    places: dict[object, int] = {}
+    keys = [(r["commit"], r.get("table")) if r is not None and "commit" in r else None for r in read]
+    return np.array([-1 if key is None else places.setdefault(key, len(places)) for key in keys], np.int64)
+
+
+def _runs(start: Numbers, end: Numbers, commit: Numbers, expected: Ranges) -> tuple[Numbers, Numbers]:
+    """The first and the last part of each run of parts, by start, that follow one another, read the same commit and are
+    expected; every other part is a run of its own. What is said of a run is said of each part of it, once."""
+    import numpy as np
+
+    inside = np.zeros(len(start), np.bool_)
+    for whole in expected:
+        inside |= (start >= micros(whole.start)) & (end <= micros(whole.end))
+    joins = inside & (commit >= 0)
+    begins = np.ones(len(start), np.bool_)
+    begins[1:] = (start[1:] != end[:-1]) | (commit[1:] != commit[:-1]) | ~joins[1:] | ~joins[:-1]
+    first = np.flatnonzero(begins)
+    return first, np.append(first[1:], len(start))[: len(first)] - 1
 
 
 def _plain(look: WatchFacts, model: str, segment: Segment) -> tuple[ReadInputs, VersionHistory, Pieces, Numbers] | None:

@@ -12,7 +12,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets.adapters.caches import old_cache_files, remove_cache_files
-from backfill_assets.adapters.table_storage import DeltaTableStorage
+from backfill_assets.adapters.data_files import IntervalFile
+from backfill_assets.adapters.table_storage import DeltaTableStorage, _all_there
 from backfill_assets_tests.fakes import days
 
 MODEL, VERSION = "orders", "abc"
@@ -82,6 +83,41 @@ def test_each_kind_of_damage_is_told(place: Path) -> None:
     assert "has 1 rows, not 3" in told() or "ds=2024-01-03" in told()
     file.write_bytes(whole)
     assert storage.readable(MODEL, VERSION, DAYS - 1, days("01", "05")).broken == ()
+
+
+def test_damage_is_told_without_a_look_into_files(place: Path) -> None:
+    """Every plan asks about the sizes of all shown files: one that is gone, cut short, longer, or a folder is named
+    with its day, and where all are whole nothing is; a link to a file is a file."""
+    storage, file = DeltaTableStorage(str(place)), file_of(place, "2024-01-03", DAYS)
+    whole, at = file.read_bytes(), frozenset({datetime(2024, 1, 3, tzinfo=UTC)})
+
+    def told() -> tuple[tuple[str, ...], frozenset[datetime]]:
+        found = storage.readable(MODEL, VERSION, DAYS, days("01", "05"), footers=False)
+        assert (found.files, found.rows) == (DAYS, 16)
+        return found.broken, found.at
+
+    assert told() == ((), frozenset())
+    name = f"ds=2024-01-03/{file.name}"
+    for content, why in (
+        (whole[:-1], f"{name} has {len(whole) - 1} bytes, not {len(whole)}"),
+        (whole + b"!", f"{name} has {len(whole) + 1} bytes, not {len(whole)}"),
+    ):
+        file.write_bytes(content)
+        assert told() == ((why,), at)
+    file.unlink()
+    assert told() == ((f"{name} is missing",), at)
+    file.mkdir()
+    assert told() == ((f"{name} is missing",), at)
+    file.rmdir()
+    (place / "elsewhere").write_bytes(whole)
+    file.symlink_to(place / "elsewhere")
+    assert told() == ((), frozenset())
+
+
+def test_a_folder_is_no_file_of_its_size(tmp_path: Path) -> None:
+    """The quick look at sizes is not content with anything but a file."""
+    at, size = datetime(2024, 1, 3, tzinfo=UTC), tmp_path.stat().st_size
+    assert not _all_there([str(tmp_path)], [IntervalFile(path="x", at=at, bytes=size, rows=1, in_all=1)])
 
 
 def test_tables_and_commits_that_are_not_there(place: Path) -> None:

@@ -40,6 +40,18 @@ def test_algebra_is_that_of_sets(a: Ranges, b: Ranges) -> None:
         assert_normal(result)
 
 
+@given(sets_of_days(), spans())
+def test_a_single_interval_is_a_set_as_any(a: Ranges, part: Interval) -> None:
+    """Sets of thousands are asked for single intervals, which takes another way: what is found, on both sides, is what
+    the days say."""
+    one = Ranges((part,))
+    assert days_of(a & one) == days_of(one & a) == days_of(a) & days_of(one)
+    assert days_of(a - one) == days_of(a) - days_of(one)
+    assert days_of(one - a) == days_of(one) - days_of(a)
+    for result in (a & one, one & a, a - one, one - a):
+        assert_normal(result)
+
+
 @given(st.lists(spans()))
 def test_of_holds_every_interval_once_in_a_normal_form(parts: list[Interval]) -> None:
     """Whatever order and overlap the intervals come in, the set is the same, sorted, and nothing in it touches."""

@@ -17,7 +17,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment
+from backfill_assets.state.environment import ENVIRONMENTS, Environment
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.releases import compare, elsewhere, find_release, grown, shown_at
 from backfill_assets.state.store import MemoryStore, Store
@@ -55,6 +55,25 @@ def test_each_promotion_leaves_its_record(control: Control) -> None:
     control.environments._table.compact(0)
     assert control.releases.all("prod") == [first, second, third] == control.releases.everywhere()
     assert set(control.environments.read("prod").releases.values()) == {third.id}
+
+
+@pytest.mark.parametrize("kind", ["memory", "delta"])
+def test_releases_are_read_again_after_anything_was_written(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read is kept for whoever asks again, and nobody can change it; what others write is seen at once."""
+    store = MemoryStore() if kind == "memory" else DeltaStore(str(tmp_path))
+    mine, control = Control.over(store), Control.over(store)
+    assert mine.releases.all("prod") == []
+    move(control, A1)
+    [first] = mine.releases.all("prod")
+    mine.releases.all("prod").clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store.table(ENVIRONMENTS)), "read", lambda *_: pytest.fail("it is read again"))
+        assert mine.releases.all("prod") == [first]
+    move(control, A2)
+    assert mine.releases.all("prod") == control.releases.all("prod") != [first]
+    assert mine.releases.all("dev") == []
 
 
 def test_candidates_make_no_releases(control: Control) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from backfill_assets.build.apply import apply
 from backfill_assets.core.intervals import Interval
 from backfill_assets.state.ledger import Coverage, Dirt, Entry, Kind
 from backfill_assets.state.tables import OneLook, dirt, version_coverage
-from backfill_assets_tests.fakes import Cell, FakeTables, days, ranges
+from backfill_assets_tests.fakes import Cell, FakeTables, World, a_model, days, ranges
 from backfill_assets_tests.unit.state.test_ledger import AUDITS, built, entry
 
 
@@ -110,6 +111,16 @@ def test_one_look_at_each_table(tables: FakeTables) -> None:
     assert log.rows("m", "v", 2) == tables.rows("m", "v", 2)
     assert log.files("m", "v", 2) == tables.files("m", "v", 2)
     assert log.contents("m", "v", 2) == tables.contents("m", "v", 2)
+
+
+def test_what_was_seen_is_handed_on() -> None:
+    """Facts say which commit each table had when they were read; whoever looks by them asks no log for it again."""
+    world = World(a_model("m"))
+    apply(world.bench(), world.plan())
+    facts, version = world.facts(), world.project.fingerprints["m"]
+    world.tables.drop("m", version)
+    assert facts.look(world.tables).head("m", version) == facts.heads["m"] > 0 > world.tables.head("m", version)
+    assert facts.look(world.tables).head("m", "another") == -1
 
 
 def test_who_commits_between_two_looks_is_no_dirt_yet(tables: FakeTables) -> None:
