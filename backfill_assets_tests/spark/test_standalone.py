@@ -24,6 +24,7 @@ from backfill_assets_tests.projects import (
     commits_per_interval,
     eventually,
     finish,
+    kill,
     path_of,
     start,
     write_events,
@@ -147,10 +148,14 @@ def test_a_killed_worker_loses_no_row(tmp_path: Path, cluster: Cluster) -> None:
     environment = clean_environment(SPARK_CONF_DIR=standalone, SPARK_HOME=str(cluster.home), POD_IP="127.0.0.1")
 
     building = start(BACKFILL, "--project", root, "apply", "--promote", env=environment)
-    [mark] = eventually(lambda: [*held.glob("at-*")], within=240, while_=lambda: building.poll() is None)
-    cluster.kill(cluster.worker_of(int(mark.name.removeprefix("at-"))))
-    (held / "go").touch()
-    said = finish(building)
+    try:
+        [mark] = eventually(lambda: [*held.glob("at-*")], within=240, while_=lambda: building.poll() is None)
+        cluster.kill(cluster.worker_of(int(mark.name.removeprefix("at-"))))
+        (held / "go").touch()
+        said = finish(building, timeout=240)
+    finally:
+        if building.poll() is None:
+            kill(building)
     assert said.code == 0, said.out
     assert len([*held.glob("at-*")]) > 1, "nothing ran on the other worker"
     place = Context.open(root)
