@@ -46,8 +46,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     spark = {
         "spark.driver.memory": "2g",
         "spark.sql.shuffle.partitions": "2",
-        # Sessions of builds are over in a minute and compile with C1 only; this one runs long enough for C2.
-        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:-UsePerfData -Xlog:disable -Xlog:all=warning:stderr",
     }
     settings = Settings(warehouse=str(root), spark=spark)
     session = spark_session(root, settings)
