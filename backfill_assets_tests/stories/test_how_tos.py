@@ -1,4 +1,4 @@
-"""Each how-to page, played as it is written: its commands in their order, on a project that is where it begins."""
+"""How-to pages and the runbook, played as they are written: their commands in order, where each of them begins."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from backfill_assets_tests.projects import DAILY, Said, backfill, backfill_here,
 
 pytestmark = pytest.mark.spark
 
-PLAN, RULES = "1f3a9c02", "rules-3abaa0b766d5"
-"""What the pages call the plan that is open, and the change of the rules that waits."""
+PLANS, RULES, RELEASE = ("1f3a9c02", "PLAN"), "rules-3abaa0b766d5", "RELEASE"
+"""What the pages call the newest plan, the change of the rules that waits, and where a rollback goes."""
 SERVES = "review"
 """The one command of these pages that serves until it is stopped."""
-MAY_SAY = {"watch": 3, "rules": 4}
+MAY_SAY = {"watch": 3, "preflight": 3, "rules": 4}
 """Exit codes beside 0: something was found, a change of the rules waits."""
 ANA = "ana@example.com"
 
 
 def play(page: str, project: Path) -> list[tuple[str, Said]]:
     """What each command of a page said. None fails."""
-    shown = [b for b in blocks() if b.where.startswith(f"docs/how-to/{page}.md:") and b.language == "console"]
+    shown = [b for b in blocks() if b.where.startswith(f"docs/{page}.md:") and b.language == "console"]
     played: list[tuple[str, Said]] = []
     for words in (command for block in shown for command in commands(block)):
         program, *arguments = words
         assert program == "backfill"
         if SERVES in arguments:
             continue
-        given = [open_plan(project) if a == PLAN else waiting_rules(project) if a == RULES else a for a in arguments]
+        given = [named(argument, project) for argument in arguments]
         said = backfill_here(*given, project=project, user="ana" if given[0] == "approve" else "dev")
         assert said.code in (0, MAY_SAY.get(arguments[0])), (words, said)
         played.append((" ".join(words), said))
@@ -39,9 +39,13 @@ def play(page: str, project: Path) -> list[tuple[str, Said]]:
     return played
 
 
-def open_plan(project: Path) -> str:
-    [plan] = [p["id"] for p in backfill_here("plans", "--json", project=project).json if p["candidate"]]
-    return str(plan)
+def named(argument: str, project: Path) -> str:
+    """What stands for an argument of a page in this project."""
+    if argument in PLANS:
+        return str(backfill_here("plans", "--json", project=project).json[-1]["id"])
+    if argument == RELEASE:
+        return str(backfill_here("releases", "--json", project=project).json[-2]["id"])
+    return waiting_rules(project) if argument == RULES else argument
 
 
 def waiting_rules(project: Path) -> str:
@@ -68,32 +72,37 @@ def test_how_to_pages(tmp_path: Path, environment: str) -> None:
 
     repaired = tmp_path / "data" / "events" / "2024-01-03.csv"
     repaired.write_text(repaired.read_text().replace(",a,", ",b,", 1))
-    play("restate", tmp_path)
+    play("how-to/restate", tmp_path)
     restated = shown(tmp_path)
     assert [row[0] for row in first if row not in restated] == ["2024-01-03"] * 2, "prod shows the repaired day"
 
-    said = dict(play("roll-back", tmp_path))
+    said = dict(play("how-to/roll-back", tmp_path))
     assert "restate" in said["backfill releases"].out or "2024-01-03" in said["backfill releases"].out
     assert shown(tmp_path) == restated, "back, and forth again"
 
     model = tmp_path / "models" / "daily_sales.sql"
     model.write_text(model.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))
     assert backfill_here("apply", project=tmp_path, user="dev").code == 0
-    play("approve", tmp_path)
+    play("how-to/approve", tmp_path)
     assert [row[2] for row in shown(tmp_path)] == [int(str(row[2])) + 1 for row in restated]
 
     sources = tmp_path / "sources.yml"
     [settle] = [b.text for b in blocks() if b.where.startswith("docs/how-to/late-data.md:") and b.language == "yaml"]
     sources.write_text(f"{sources.read_text()}    {settle}")
     for day in (6, 7):  # the window holds for what ends after the first release under it
-        write_events(tmp_path, days=day)
+        write_events(tmp_path, first=f"2024-01-{day:02}", days=1)
         settings.write_text(settings.read_text().replace(f"2024-01-{day:02}", f"2024-01-{day + 1:02}"))
         if day == 6:
-            play("late-data", tmp_path)
+            play("how-to/late-data", tmp_path)
         else:
             assert backfill_here("routine", project=tmp_path).code == 0
         assert shown(tmp_path)[-1][0] == f"2024-01-{day:02}", "the routine published the new day"
     assert "provisional" in backfill_here("status", project=tmp_path).out
+
+    before = shown(tmp_path)
+    model.write_text(model.read_text().replace("count(*) + 1 AS n", "count(*) + 2 AS n"))
+    said = dict(play("runbook", tmp_path))
+    assert "14 changed" in said["backfill diff PLAN"].out and shown(tmp_path) == before, "switched, and back"
 
     [ci] = [words for b in blocks() if b.where.startswith("docs/how-to/ci.md:") for words in commands(b)]
     comment = backfill(*ci[1:], project=tmp_path)
