@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,7 +61,7 @@ def shown(project: Path) -> list[list[object]]:
     return [list(row.values()) for row in said.json]
 
 
-def test_how_to_pages(tmp_path: Path, environment: str) -> None:
+def test_how_to_pages(tmp_path: Path, environment: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Published days are computed again, prod goes back and forth, a change is approved, late data is followed."""
     write_events(tmp_path, days=5)
     header = DAILY.format(batch_size=5, batch_concurrency=1)
@@ -98,6 +99,17 @@ def test_how_to_pages(tmp_path: Path, environment: str) -> None:
             assert backfill_here("routine", project=tmp_path).code == 0
         assert shown(tmp_path)[-1][0] == f"2024-01-{day:02}", "the routine published the new day"
     assert "provisional" in backfill_here("status", project=tmp_path).out
+
+    reads = [b.text for b in blocks() if b.language == "python" and 'backfill_assets.read("campaign' in b.text]
+    assert len(reads) == 2
+    monkeypatch.setenv("BACKFILL_PROJECT", str(tmp_path))
+    for text in reads:  # of a model that is there
+        here = text.replace("campaign_performance", "daily_sales").replace("2025-06-01", "2024-01-01")
+        names: dict[str, Any] = {}
+        exec(here.replace('"prod"', repr(environment)), names)
+        if table := names.get("table"):
+            assert table.num_rows == len(shown(tmp_path))
+            assert names["spark"].table(f"{environment}.daily_sales").count() == table.num_rows
 
     before = shown(tmp_path)
     model.write_text(model.read_text().replace("count(*) + 1 AS n", "count(*) + 2 AS n"))

@@ -1,6 +1,7 @@
-"""Is what the pages show in fenced blocks true? Each is read by what a reader would hand it to; nothing is run.
+"""Is what the pages show in fenced blocks true? Each is read by what a reader would hand it to.
 
-The tutorial is played as well (`stories/test_tutorial.py`), and the examples (`stories/test_worked_examples.py`).
+Played as well, command by command, are the tutorial (`stories/test_tutorial.py`), the how-tos, the runbook and what
+Python reads (`stories/test_how_tos.py`), and the examples (`stories/test_worked_examples.py`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import builtins
 import importlib
 import inspect
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -126,6 +128,19 @@ def test_every_python_could_run(tmp_path: Path) -> None:
         (tmp_path / f"models_{number}.py").write_text(block.text)
         assert read_python_models(tmp_path / f"models_{number}.py", tmp_path, problems)
     assert problems == [] and list(tmp_path.iterdir())
+
+
+def test_every_code_location_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks that make definitions are run, where the projects that they name are."""
+    shutil.copytree(CHECKOUT / "backfill_assets" / "template", tmp_path / "projects" / "marketing")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BACKFILL_PROJECT", str(tmp_path / "projects" / "marketing"))
+    made = [block for block in of("python") if "build_definitions(" in block.text]
+    assert len(made) > 2
+    for block in made:
+        names: dict[str, Any] = {}
+        exec(compile(block.text, block.where, "exec"), names)
+        assert any("daily_revenue" in key.path for key in names["defs"].resolve_all_asset_keys()), block.where
 
 
 def test_the_demos_edit_fits_the_demo() -> None:
