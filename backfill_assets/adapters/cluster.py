@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 WITHIN = 120.0
 """Seconds in which an executor has to answer `doctor`. YARN and Kubernetes start them as they are needed."""
+_VARIABLE = re.compile(r"\$\{env:(\w+)\}")
 _HERE = ("127.", "localhost", "::1", "[::1]")
 
 
@@ -29,7 +30,7 @@ def check_driver(conf: Mapping[str, str]) -> None:
     if (master := cluster_of(conf)) is None:
         return
     for name, value in sorted(conf.items()):
-        for variable in re.findall(r"\$\{env:(\w+)\}", value):
+        for variable in _VARIABLE.findall(value):
             if variable not in os.environ:
                 raise SettingsError(
                     f"the environment variable {variable} is not set",
@@ -49,7 +50,7 @@ def check_driver(conf: Mapping[str, str]) -> None:
 
 
 def _known(value: str) -> str:
-    return re.sub(r"\$\{env:(\w+)\}", lambda found: os.environ.get(found[1], ""), value)
+    return _VARIABLE.sub(lambda found: os.environ.get(found[1], ""), value)
 
 
 def python_of_executors(conf: Mapping[str, str]) -> str:

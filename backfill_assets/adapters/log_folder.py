@@ -22,7 +22,7 @@ HINT = "_last_checkpoint"
 """The file that says with which checkpoint readers begin."""
 Stamp: TypeAlias = tuple[int, int]
 """Bytes of a file, and when it was written last, in nanoseconds."""
-_ENTRY_NAME = len("00000000000000000000.json")
+_ENTRY_LENGTH = len("00000000000000000000.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})|\.[0-9a-f-]{36})?\.(?:parquet|json)")
 _LOOKS = 3
 """A listing is not taken at one instant: what seems to be missing in it may have been written meanwhile."""
@@ -69,7 +69,7 @@ def read_log(location: str) -> LogFolder:
         with os.scandir(f"{location}/{LOG}") as found:
             for file in found:
                 name = file.name
-                if len(name) == _ENTRY_NAME and name.endswith(".json") and name[:20].isdecimal():
+                if len(name) == _ENTRY_LENGTH and name.endswith(".json") and name[:20].isdecimal():
                     entries[int(name[:20])] = file  # no pattern: there are a thousand a table, and hundreds of tables
                 elif (part := _CHECKPOINT.fullmatch(name)) and file.stat().st_size:
                     of = int(part[3] or 1)

@@ -70,14 +70,13 @@ def counted(query: Comparison, old: str, new: str, asked: Mapping[int, Edges], o
     if not asked:
         return None
     values = ", ".join(f"{i}, {_bin(i, at) if at else _text(query, i)}" for i, at in asked.items())
-    where = f" WHERE pmod(bf_h, {one_in}) = 0" if one_in > 1 else ""
     return (
         "SELECT * FROM (SELECT *, sum(bf_old) OVER (PARTITION BY bf_column) AS bf_all_old, "
         "sum(bf_new) OVER (PARTITION BY bf_column) AS bf_all_new, "
         "row_number() OVER (PARTITION BY bf_column ORDER BY bf_old + bf_new DESC, bf_value) AS bf_rank FROM ("
         "SELECT bf_column, bf_value, count_if(bf_side = 'old') AS bf_old, count_if(bf_side = 'new') AS bf_new FROM ("
         f"SELECT bf_side, stack({len(asked)}, {values}) AS (bf_column, bf_value) "
-        f"FROM ({rows_of(query, old, new)}){where}) GROUP BY bf_column, bf_value)) "
+        f"FROM ({rows_of(query, old, new, one_in=one_in)})) GROUP BY bf_column, bf_value)) "
         f"WHERE bf_rank <= {max(COMMON, BINS + 3)}"
     )
 

@@ -56,17 +56,15 @@ def percentiles(
 ) -> str | None:
     """`percentiles<i>` of these columns, in total or by day; None when none of them has any.
 
-    A value costs ten times what a sum does, so of many rows one in so many is taken, by the hash of its key: the same
-    keys on both sides.
+    A value costs ten times what a sum does, so of many rows one in so many is taken.
     """
     parts = [part for i in columns for part in _percentiles(query, i)]
     if not parts:
         return None
     group = query.day(f"c{query.time}") if days else "CAST(NULL AS STRING)"
-    where = f" WHERE pmod(bf_h, {one_in}) = 0" if one_in > 1 else ""
     return (
         f"SELECT bf_side, {DAY if days else TOTAL} AS bf_set, {group} AS bf_group, {_inside(parts)} "
-        f"FROM ({rows_of(query, old, new)}){where} GROUP BY 1, 2, 3"
+        f"FROM ({rows_of(query, old, new, one_in=one_in)}) GROUP BY 1, 2, 3"
     )
 
 
@@ -78,8 +76,9 @@ def repeated(query: Comparison, old: str, new: str) -> str:
     )
 
 
-def rows_of(query: Comparison, old: str, new: str) -> str:
-    """The rows of both sides: `bf_side`, each column as `c<i>`, a hash of the key, and whether any of that is NULL."""
+def rows_of(query: Comparison, old: str, new: str, *, one_in: int = 1) -> str:
+    """The rows of both sides: `bf_side`, each column as `c<i>`, a hash of the key, and whether any of that is NULL.
+    All of them, or one in so many, by that hash: the same keys on both sides."""
     # xxhash64 passes over NULLs: (NULL, 1) has the hash of (1, NULL) unless it is told.
     key = f"xxhash64({', '.join(f'c{i}, c{i} IS NULL' for i in query.keys)}) AS bf_h"
     null = f"{' OR '.join(f'c{i} IS NULL' for i in query.keys)} AS bf_null"
@@ -87,7 +86,8 @@ def rows_of(query: Comparison, old: str, new: str) -> str:
         f"SELECT '{name}' AS bf_side, {', '.join(_read(query, i, s) for i in range(len(query.columns)))} FROM ({rows})"
         for (name, s), rows in zip(SIDES, (old, new), strict=True)
     )
-    return f"SELECT *, {key}, {null} FROM ({' UNION ALL '.join(sides)})"
+    rows = f"SELECT *, {key}, {null} FROM ({' UNION ALL '.join(sides)})"
+    return f"SELECT * FROM ({rows}) WHERE pmod(bf_h, {one_in}) = 0" if one_in > 1 else rows
 
 
 def _read(query: Comparison, i: int, side: str) -> str:

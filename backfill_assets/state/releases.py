@@ -14,6 +14,7 @@ from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.core.pointer import Pointer, pointer_from_json
 from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.state.environment import ENVIRONMENTS, releases_of
+from backfill_assets.state.kept import Kept
 from backfill_assets.state.release_note import note_from_json
 from backfill_assets.state.replaced_rows import written_over
 from backfill_assets.state.store import Row, Store
@@ -95,18 +96,17 @@ class Releases:
 
     def __init__(self, store: Store) -> None:
         self._table = store.table(ENVIRONMENTS)
-        self._kept: dict[str, tuple[str, Sequence[Release]]] = {}
-        """Environment → the state of the table, and the releases that were read then."""
+        self._kept: dict[str, Kept[Sequence[Release]]] = {}
+        """By environment."""
 
     def all(self, environment: str) -> list[Release]:
-        """Every release of the environment, oldest first. A command asks several times, and there is one a day: they
-        are read again when anything was written."""
-        state, (seen, known) = self._table.state(), self._kept.get(environment, ("", ()))
-        if not state or state != seen:
+        """Every release of the environment, oldest first."""
+
+        def read() -> Sequence[Release]:
             rows = self._table.read({"environment": [releases_of(environment)]})
-            known = sorted((_release(environment, row) for row in rows), key=lambda r: r.revision)
-            self._kept[environment] = state, known
-        return [*known]
+            return sorted((_release(environment, row) for row in rows), key=lambda r: r.revision)
+
+        return [*self._kept.setdefault(environment, Kept(())).of(self._table, read)]
 
     def everywhere(self) -> list[Release]:
         """Every release of every environment."""

@@ -13,6 +13,7 @@ from backfill_assets.core.errors import StateError
 from backfill_assets.core.model import ALL, UNKNOWN, Signature
 from backfill_assets.project.algorithm import UNNUMBERED
 from backfill_assets.project.records import Recorded
+from backfill_assets.state.kept import Kept
 from backfill_assets.state.rows import from_row, to_row
 from backfill_assets.state.store import Records, Row, Store, TableSpec
 
@@ -74,21 +75,15 @@ class Versions(Records):
         super().__init__(store)
         self._only_here: list[Version] = []
         """Signed again where nothing may be written."""
-        self._kept: tuple[str, Mapping[VersionKey, Version]] = ("", {})
-        """The state of the table, and what is recorded in it."""
+        self._kept = Kept[Mapping[VersionKey, Version]]({})
 
     def get(self, model: str, version: str) -> Version | None:
         """The version's record, None when it was never built."""
         return self.all().get((model, version))
 
     def all(self) -> dict[tuple[str, str], Version]:
-        """Every version, by (model, version). A command asks several times: they are read again when anything was
-        written."""
-        state, (seen, known) = self._table.state(), self._kept
-        if not state or state != seen:
-            known = self._read()
-            self._kept = state, known
-        found = dict(known)
+        """Every version, by (model, version)."""
+        found = dict(self._kept.of(self._table, self._read))
         for one in self._only_here:
             key = (one.model, one.version)
             if found[key].algorithm < one.algorithm:
