@@ -318,6 +318,24 @@ def test_a_row_that_moved_to_another_day(spark: SparkSession, tmp_path: Path) ->
         diff_model(question, lambda: spark, str(tmp_path), lambda: b"salt", sample=0)
 
 
+def test_of_many_rows_the_same_keys_are_sampled_on_both_sides(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One key in so many, and of each key both rows: what is counted, and what the percentiles are of."""
+    monkeypatch.setattr("backfill_assets.adapters.diff.PERCENTILE_ROWS", 120)
+    old = plain([(FIRST, i, i) for i in range(1200)], "ds", "id", "n")
+    new = [r | {"n": r["n"] + 10_000} for r in old]
+    types = {"ds": "date", "id": "int", "n": "bigint"}
+    sides = write(spark, tmp_path, "a", old, types), write(spark, tmp_path, "b", new, types)
+    found = compare(spark, tmp_path, *sides, slices=(), mask=())
+    [told] = found.distributions
+    assert told.one_in == 10 and 60 < sum(told.old) < 240 and sum(told.new) == sum(told.old)
+    [move] = found.moved
+    assert move.changed == 1200, "all rows are compared"
+    assert move.old is not None and move.new is not None
+    assert isinstance(move.old.p50, int) and move.new.p50 == move.old.p50 + 10_000
+
+
 def test_days_that_differ_where_no_sum_does(spark: SparkSession, tmp_path: Path) -> None:
     """Keys are unique, so only what differs is joined: values that rows or columns exchanged, NULLs included, are
     found; floats within the tolerance are none; rows that came and went; and days with nothing are unchanged."""
