@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.control_rows import ControlRows, predicate
 from backfill_assets.adapters.delta_errors import delta_reason
-from backfill_assets.adapters.durable import sync_since
+from backfill_assets.adapters.durable import local, sync_since
 from backfill_assets.adapters.growing_table import (
     JOIN_EVERY,
     PROPERTIES,
@@ -19,6 +19,7 @@ from backfill_assets.adapters.growing_table import (
     remove_old,
     small_files,
 )
+from backfill_assets.adapters.log_folder import read_log
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import ConflictError, StateError
 from backfill_assets.project.object_store import delta_options, is_out_of_reach, is_s3, unreachable, way_back
@@ -71,6 +72,7 @@ class DeltaControlTable:
 
     def __init__(self, location: str, spec: TableSpec, guard: Guard | None = None) -> None:
         self._location, self._spec, self._guard = location, spec, guard or Guard()
+        self._seen: tuple[object, DeltaTable] | None = None
 
     def read(self, where: Filter | None = None) -> list[Row]:
         return self.read_at(where)[0]
@@ -179,7 +181,7 @@ class DeltaControlTable:
         if self._spec.grows:
             self._tidy(most_files, every=True)
             return
-        table = self._open()
+        table = self._newest()
         if table and len(table.file_uris()) > most_files:
             with self._durable(table.version()), suppress(CommitFailedError):  # somebody else compacts right now
                 table.optimize.compact()
@@ -188,12 +190,12 @@ class DeltaControlTable:
         """`every`: files that no log names as well."""
         from deltalake.exceptions import CommitFailedError
 
-        if (table := self._open()) is None:
+        if (table := self._newest()) is None:
             return
         with self._durable(table.version()), suppress(CommitFailedError):  # somebody else does it right now
             if small_files(table) > most_files:
                 join_files(table)
-        if (table := self._open()) is not None:
+        if (table := self._newest()) is not None:
             with self._durable(table.version()), suppress(CommitFailedError):
                 remove_old(table, self._location, every=every)
 
@@ -204,7 +206,7 @@ class DeltaControlTable:
 
         with self._durable():
             self._guard.before_write()
-        table = self._open()
+        table = self._newest()
         if table is None:
             with self._durable(-1):
                 table = self._create()
@@ -214,11 +216,35 @@ class DeltaControlTable:
                 table.alter.add_columns(
                     [Field(n, PrimitiveType(kinds[self._spec.columns[n]])) for n in sorted(younger)]
                 )
-            table = self._open() or table
+            table = self._newest() or table
         return table
 
     def _open(self) -> DeltaTable | None:
-        table, least = open_table(self._location), self._guard.least(self._spec.name)
+        """The newest state, to read from: what was opened before, where nothing was written since. To open a table is
+        to read its log."""
+        state = self._log_state()
+        if self._seen is not None and state == self._seen[0]:
+            return self._held(self._seen[1])
+        table = self._newest()
+        self._seen = (state, table) if table is not None and state and state == self._log_state() else None
+        return table
+
+    def _log_state(self) -> object:
+        """Another one after whatever was written to the log; None where that costs as much as opening the table."""
+        if (folder := local(self._location)) is None:
+            return None
+        try:
+            return read_log(folder).state
+        except NotADirectoryError:  # whoever opens it says so
+            return None
+
+    def _newest(self) -> DeltaTable | None:
+        """The newest state, of the caller's own: writing to a table changes it."""
+        return self._held(open_table(self._location))
+
+    def _held(self, table: DeltaTable | None) -> DeltaTable | None:
+        """The table, which must have reached what was recorded of it."""
+        least = self._guard.least(self._spec.name)
         if (table.version() if table else -1) < least:
             raise StateError(
                 f"the control table {self._location} is lost, or older than it was",

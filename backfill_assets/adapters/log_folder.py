@@ -36,6 +36,8 @@ class LogFolder:
 
     entries: Mapping[int, Stamp] = field(default_factory=dict[int, Stamp])
     checkpoints: frozenset[int] = frozenset()
+    beside: frozenset[tuple[str, Stamp]] = frozenset()
+    """The files of checkpoints, and the hint."""
 
     @property
     def head(self) -> int:
@@ -45,6 +47,12 @@ class LogFolder:
     def needed(self, commit: int) -> range:
         """The entries that tell the table at a commit: those after its newest checkpoint, or all."""
         return range(max((c for c in self.checkpoints if c <= commit), default=-1) + 1, commit + 1)
+
+    @property
+    def state(self) -> object:
+        """Equal to that of another look where what tells the newest commit was not touched in between."""
+        told = (*self.needed(self.head), self.head)
+        return self.beside, tuple((number, self.entries.get(number)) for number in told)
 
     def problem(self, commit: int) -> str:
         """Why the table at a commit cannot be told from this log, as far as a listing says; "" when it can."""
@@ -65,19 +73,23 @@ def read_log(location: str) -> LogFolder:
     """What is in the log's folder; nothing when there is none. Raises NotADirectoryError when it is a file."""
     entries: dict[int, os.DirEntry[str]] = {}
     parts: dict[tuple[int, int], set[int]] = {}
+    beside: set[tuple[str, Stamp]] = set()
     try:
         with os.scandir(f"{location}/{LOG}") as found:
             for file in found:
                 name = file.name
                 if len(name) == _ENTRY_LENGTH and name.endswith(".json") and name[:20].isdecimal():
                     entries[int(name[:20])] = file  # no pattern: there are a thousand a table, and hundreds of tables
-                elif (part := _CHECKPOINT.fullmatch(name)) and file.stat().st_size:
-                    of = int(part[3] or 1)
-                    parts.setdefault((int(part[1]), of), set()).add(int(part[2] or 1))
+                elif (part := _CHECKPOINT.fullmatch(name)) or name == HINT:
+                    stat = file.stat()
+                    beside.add((name, (stat.st_size, stat.st_mtime_ns)))
+                    if part and stat.st_size:
+                        of = int(part[3] or 1)
+                        parts.setdefault((int(part[1]), of), set()).add(int(part[2] or 1))
     except FileNotFoundError:
         return LogFolder()
     whole = frozenset(commit for (commit, of), have in parts.items() if len(have) == of)
-    return LogFolder(entries=_Stamps(entries), checkpoints=whole)
+    return LogFolder(entries=_Stamps(entries), checkpoints=whole, beside=frozenset(beside))
 
 
 class _Stamps(Mapping[int, Stamp]):

@@ -48,8 +48,7 @@ class DeltaTableLog:
     def head(self, model: str, version: str) -> int:
         location = table_path(self._warehouse, model, version)
         if "://" in location:
-            table = open_table(location)
-            return table.version() if table else -1
+            return _head(location)
         # A listing takes microseconds, opening a table of many files milliseconds; planning asks for every model.
         return check_log(location, every=False)
 
@@ -143,11 +142,16 @@ def history(location: str, limit: int | None = None) -> list[dict[str, Any]]:
     concurrent writer the numbers are off. They are right when nobody committed in between.
     """
     while (table := open_table(location)) is not None:
-        found = table.history(limit)
-        now = open_table(location)
-        if now is not None and now.version() == table.version():
+        found, folder = table.history(limit), local(location)
+        now = _head(location) if folder is None else check_log(folder, every=False)
+        if now == table.version():
             return found
     return []
+
+
+def _head(location: str) -> int:
+    table = open_table(location)
+    return table.version() if table else -1
 
 
 def batch_metadata(batch: str, interval: Interval) -> str:

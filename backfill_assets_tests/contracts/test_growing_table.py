@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -14,6 +15,8 @@ from backfill_assets.adapters import backup as backup_module
 from backfill_assets.adapters import control_delta, growing_table
 from backfill_assets.adapters.control_delta import KEEP_FOR_EVER, DeltaControlTable, DeltaStore
 from backfill_assets.adapters.growing_table import PROPERTIES
+from backfill_assets.adapters.log_folder import LOG, entry_name
+from backfill_assets.core.errors import StateError
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import LEDGER, Entry, Kind
 from backfill_assets.state.results import RESULTS
@@ -143,3 +146,33 @@ def test_a_backup_beside_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def an_entry(commit: int) -> Entry:
     at = datetime.now(UTC)
     return Entry(kind=Kind.BUILT, model="a", version="a-1", interval=days("01"), table_commit=commit, batch="b", at=at)
+
+
+def test_it_is_opened_again_after_any_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who reads a table that nobody wrote to does not read its log again: whoever writes is seen, and so is damage."""
+    table, other, opened = a_table(tmp_path), a_table(tmp_path), list[str]()
+    open_table = control_delta.open_table
+
+    def counted(location: str) -> DeltaTable | None:
+        opened.append(location)
+        return open_table(location)
+
+    add(other, 0, 3)
+    monkeypatch.setattr(control_delta, "open_table", counted)
+    assert in_order(table) == in_order(table) == ["0000", "0001", "0002"] and table.revision() == 3
+    assert len(opened) == 1
+    add(other, 3, 4)
+    assert in_order(table) == ["0000", "0001", "0002", "0003"]
+    log = tmp_path / "_control" / "events" / LOG
+    for number in (2, 4):
+        file = log / entry_name(number)
+        whole = file.read_bytes()
+        file.write_bytes(b"")
+        with pytest.raises(StateError, match="is damaged"):
+            table.read()
+        file.write_bytes(whole)
+        assert len(in_order(table)) == 4
+    (log / entry_name(4)).rename(tmp_path / "aside")
+    assert in_order(table) == ["0000", "0001", "0002"]
+    shutil.rmtree(log)
+    assert table.read() == []
