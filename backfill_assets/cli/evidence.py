@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import webbrowser
 from urllib.parse import urlsplit
 
-import typer
 from rich.text import Text
 
 from backfill_assets.app.evidence import ReleaseEvidence
-from backfill_assets.cli.terminal import out, styled
+from backfill_assets.cli.terminal import err, out, styled
 from backfill_assets.core.escaping import one_line
 from backfill_assets.evidence.make import Evidence
 from backfill_assets.evidence.verify import Verification
@@ -86,9 +86,11 @@ def evidence_json(made: Evidence) -> dict[str, object]:
 
 
 def open_page(page: str) -> None:
-    """Show the page in the browser, if it is on this machine."""
-    if urlsplit(page).scheme in ("", "file"):
-        typer.launch(f"file://{urlsplit(page).path}")
+    """Show the page in the browser; where there is none, or the page is not on this machine, say where it is."""
+    here = urlsplit(page).scheme in ("", "file")
+    if not here or not webbrowser.open(f"file://{urlsplit(page).path}"):
+        why = "there is no browser on this machine" if here else "the warehouse is not on this machine"
+        err().print(Text(f"--open: {why}; the page is {page}"), soft_wrap=True)
 
 
 def print_verification(found: Verification) -> None:

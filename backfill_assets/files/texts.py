@@ -34,7 +34,11 @@ def read_text(file: Path, problems: list[Problem], *, missing: bool = False, lar
             return refuse("the file is too large", f"it has {size:,} bytes", "keep data elsewhere: this is read whole")
         content = file.read_bytes()
     except OSError as error:
-        fix = "make it readable, or remove it" if file.is_symlink() else "make it readable for this user"
+        fix = "make it readable for this user"
+        if file.is_symlink():
+            fix = "make it readable, or remove it"
+        elif isinstance(error, FileNotFoundError):
+            fix = "name a file that is there"
         return refuse("the file cannot be read", error.strerror or str(error), fix)
     utf8 = "save it as UTF-8"
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
