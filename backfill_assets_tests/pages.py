@@ -14,6 +14,50 @@ _FENCE = re.compile(r"^( *)```([^\n`]*)\n(.*?)^\1```[ ]*$", re.DOTALL | re.MULTI
 _TITLE = re.compile(r'title="([^"]+)"')
 _ENDS = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<"})
 
+REFERENCE = "stories/test_reference_pages.py"
+PLAYED = {
+    "docs/tutorial.md": "stories/test_tutorial.py",
+    "docs/how-to/approve.md": "stories/test_how_tos.py",
+    "docs/how-to/ci.md": "stories/test_how_tos.py",
+    "docs/how-to/late-data.md": "stories/test_how_tos.py",
+    "docs/how-to/restate.md": "stories/test_how_tos.py",
+    "docs/how-to/roll-back.md": "stories/test_how_tos.py",
+    "docs/runbook.md": "stories/test_how_tos.py",
+    "docs/coming_from.md": "unit/test_page_blocks.py",
+    **{
+        f"docs/{name}.md": REFERENCE
+        for name in (
+            "adoption", "approvals", "catalogs", "consumers", "day", "diff", "evidence", "late-data", "plans",
+            "rollback", "warehouse", "watch",
+        )
+    },
+    **{
+        f"backfill_assets/demo/examples/{name}/README.md": "stories/test_worked_examples.py"
+        for name in ("customer_days", "events", "fact_order_items", "fact_orders_daily")
+    },
+}  # fmt: skip
+"""Where each page is played: its commands run as it writes them, one after the other."""
+NOT_PLAYED = {
+    "README.md": (REFERENCE, "sets a checkout up, and runs all tests; what comes after that is docs/day.md, too"),
+    "CONTRIBUTING.md": ("__main__.py", "sets a checkout up"),
+    "docs/first-change.md": ("tutorial.py", "minutes over the whole demo; it is played when the page is written"),
+    "docs/clusters.md": ("spark/test_standalone.py", "machines of a cluster: the same processes run on this one"),
+    "docs/connect.md": ("stories/test_connect.py", "installs packages, serves: the same over the wheel's own server"),
+    "docs/object-stores.md": ("stories/test_object_store.py", "a bucket: the same over a server of its protocol"),
+    "docs/components.md": ("unit/defs/test_components.py", "installs packages: the same in the project that they make"),
+    "docs/dagster.md": ("unit/defs/test_names.py", "serves"),
+    "docs/review.md": ("browser/test_review_page.py", "serves"),
+    "docs/spark.md": ("stories/test_kept_session.py", "serves"),
+    "docs/windows.md": ("stories/test_windows.py", "waits for the night"),
+    "docs/categories.md": ("unit/sql/test_fuzz_verdict.py", "hours of edits"),
+    "docs/pull-requests.md": (
+        "unit/actions/test_workflows.py",
+        "posts to others' hosts: the same on recorded payloads",
+    ),
+}
+"""Pages whose commands are not run as they stand: what has the same in another way, and why. Each of the commands is
+read by the command line (`unit/test_page_blocks.py`)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from backfill_assets.adapters.csv_header import columns_of
 from backfill_assets.adapters.source_files import SourceFile
 from backfill_assets.core.intervals import FIRST_YEAR, LAST_YEAR, LATEST, NOTHING, Interval, Ranges, utc
 from backfill_assets.core.model import Source
@@ -14,7 +15,9 @@ from backfill_assets.project.object_store import UnreachableError
 MOST_BYTES = 64 * 1024 * 1024
 """More of a source would make planning slow."""
 
-_KNOWN_OPTIONS = frozenset({"header", "sep", "delimiter", "quote", "multiline", "mode", "inferschema", "nullvalue"})
+_KNOWN_OPTIONS = frozenset(
+    {"header", "sep", "delimiter", "quote", "multiline", "mode", "inferschema", "nullvalue", "enforceschema"}
+)
 """Options under which a time reads as it is written; under others (a format, an encoding) nothing is concluded."""
 
 
@@ -28,26 +31,28 @@ def is_readable(source: Source, files: Sequence[SourceFile]) -> bool:
 def csv_days(file: SourceFile, source: Source) -> Ranges | None:
     """From the file's first row to its last, by the source's time column; None when that cannot be told.
 
-    Spark goes by the position of declared columns, whatever a header calls them. A value that is no time is NULL there.
-    """
+    A value that is no time ends a build, or is NULL there."""
     from pyarrow import ArrowInvalid, compute, csv
 
-    options = {name.lower(): value for name, value in source.options.items()}
-    header = options.get("header", "false").lower() == "true"
-    wanted, declared = (source.time_column or "").lower(), [c.name.lower() for c in source.columns]
-    delimiter, quote = options.get("sep", options.get("delimiter", ",")), options.get("quote", '"')
+    header = source.option("header", "false").lower() == "true"
+    wanted = (source.time_column or "").lower()
+    delimiter, quote = source.option("sep") or source.option("delimiter", ","), source.option("quote", '"')
     if not _one_sign(delimiter) or not (quote == "" or _one_sign(quote)):
         return None
     parse = csv.ParseOptions(
         delimiter=delimiter,
         quote_char=quote or False,
-        newlines_in_values=options.get("multiline", "false").lower() == "true",
+        newlines_in_values=source.option("multiline", "false").lower() == "true",
     )
     try:
-        if declared:
-            if wanted not in declared:
-                return None
-            name = f"f{declared.index(wanted)}"
+        if source.columns:
+            there = [c.name.lower() for c in source.columns]
+            if source.columns_by == "name":
+                columns = columns_of(source, file)
+                there = [(name or "").lower() for name in columns.there] if columns else []
+            if wanted not in there:
+                return None if file.bytes else NOTHING
+            name = f"f{there.index(wanted)}"
             read = csv.ReadOptions(autogenerate_column_names=True, skip_rows=int(header))
         elif header:
             with file.text() as opened:

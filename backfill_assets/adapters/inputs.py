@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.adapters.source_files import files_at
+from backfill_assets.adapters.csv_header import Columns, by_header, corrupt_record
+from backfill_assets.adapters.source_files import SourceFile, files_at
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.adapters.version_table import in_interval
@@ -164,9 +165,49 @@ def _files_frame(spark: SparkSession, source: Source, pin: Mapping[str, object])
     reader: Any = spark.read.format(source.format).options(**dict(source.options))
     if source.format == "delta":
         return reader.option("versionAsOf", pin["commit"]).load(source.path)
-    if source.format in SCHEMALESS and source.columns:
-        reader = reader.schema(", ".join(f"{quoted(c.name)} {c.type or 'string'}" for c in source.columns))
+    declared = {c.name: c.type or "string" for c in source.columns}
+    if source.format in SCHEMALESS and declared:
+        reader = reader.schema(_schema(declared))
+        if not source.option("mode") and corrupt_record(source) not in map(str.lower, declared):
+            reader = reader.option("mode", "FAILFAST")  # Spark's own way is NULL, or no row at all, without a word
     files = files_at(source.path) if "files" in pin else []
+    if source.format != "csv" or source.columns_by == "place" or not declared:
+        return _loaded(reader, source.path, files)
+    if not files:  # nobody but Spark can look into them
+        return _loaded(reader.option("enforceSchema", "false"), source.path, files)
+    parts = [_named(reader, source, declared, columns, some) for columns, some in by_header(source, files)]
+    if not parts:
+        return _loaded(reader, source.path, files)
+    return reduce(lambda one, other: one.union(other), parts)
+
+
+def _loaded(reader: Any, path: str, files: Sequence[SourceFile]) -> DataFrame:
     if files and not files[0].alone:
-        return reader.option("basePath", source.path).load([file.place for file in files])
-    return reader.load(source.path)
+        return reader.option("basePath", path).load([file.place for file in files])
+    return reader.load(path)
+
+
+def _schema(columns: Mapping[str, str]) -> str:
+    return ", ".join(f"{quoted(name)} {type_}" for name, type_ in columns.items())
+
+
+def _named(
+    reader: Any, source: Source, declared: Mapping[str, str], columns: Columns | None, files: Sequence[SourceFile]
+) -> DataFrame:
+    """CSV files with one header, their values by its names. Spark goes by places: it is given the columns in the order
+    of the header. Declared ones that it does not have are NULL, as they are in Parquet files."""
+    assert source.path is not None
+    names = list(declared)
+    if columns is None:
+        return _loaded(reader.option("enforceSchema", "false"), source.path, files).select(*map(quoted, names))
+    own = {
+        name or f"_{place}_of_the_file": declared.get(name or "", "string") for place, name in enumerate(columns.there)
+    }
+    corrupt = [name for name in names if name.lower() == corrupt_record(source)]
+    schema = own | {name: declared[name] for name in (*columns.folders, *corrupt)}
+    frame = _loaded(reader.schema(_schema(schema)), source.path, files)
+    if list(schema) == names:
+        return frame
+    return frame.selectExpr(
+        *(quoted(n) if n in schema else f"CAST(NULL AS {declared[n]}) AS {quoted(n)}" for n in names)
+    )

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import cast
 
+from backfill_assets.adapters.csv_header import check_declared
 from backfill_assets.adapters.source_files import can_list, files_at
 from backfill_assets.adapters.source_table import source_table
 from backfill_assets.core.errors import PlanError, StateError
@@ -23,7 +24,7 @@ class FilePins:
     """SourcePins that looks at the tables and files themselves."""
 
     def pin(self, source: Source) -> Mapping[str, object]:
-        """Raises PlanError when the source's path holds nothing."""
+        """Raises PlanError when the source's path holds nothing, or nothing of a column that it declares."""
         if source.path is None:
             return {"unpinned": f"catalog table {source.table}: read as it is when the build runs"}
         if source.format == "delta":
@@ -39,6 +40,7 @@ class FilePins:
             return {"unpinned": f"{said}; a Delta table has commits instead"}
         if not files:
             raise _absent(source, "there are no files")
+        check_declared(source, files)
         digest = hashlib.sha256()
         for file in files:
             digest.update(os.fsencode(f"{file.place}\0{file.stamp}\n"))

@@ -157,6 +157,14 @@ def classified(chain: Sequence[JavaCause], doing: str, *, root: Path | None = No
         )
     if any_of(VANISHED):
         return SourceChangedError(cannot, why=why, fix="bring the file back, or plan again: backfill plan")
+    if "MALFORMED_RECORD_IN_PARSING" in text:
+        of_a_day = re.search(r"reading file \S+/[^/=\s]+=", text)  # others of the source's files can be read without it
+        return (DataError if of_a_day else BuildError)(
+            cannot,
+            why=why,
+            fix="correct the line in the file, or declare its column as `string` and cast it in the model; with "
+            "`options: {mode: PERMISSIVE}` of the source what cannot be read is NULL, with DROPMALFORMED its line goes",
+        )
     mend = "correct the model or its input, then run again"
     if lacks_import:
         mend = (
@@ -166,7 +174,10 @@ def classified(chain: Sequence[JavaCause], doing: str, *, root: Path | None = No
     if {state[:2] for state in _SQLSTATE.findall(text)} & DATA_STATES or _is_a(chain, DATA_CLASSES):
         return DataError(cannot, why=why, fix=mend)
     if "FAILED_READ_FILE" in text and not any_of(PASSING):
-        return DataError(cannot, why=why, fix="restore the file, or leave it out, then run again")
+        fix = "restore the file, or leave it out, then run again"
+        if "COLUMN_DATA_TYPE_MISMATCH" in text:
+            fix = "write the file again with the column's type in the others, or leave it out, then run again"
+        return DataError(cannot, why=why, fix=fix)
     if "SQLSTATE: 42" in text or _is_a(chain, CODE_CLASSES):
         return BuildError(cannot, why=why, fix=mend)
     return TransientBuildError(cannot, why=why, fix="if it persists, read the log and the input")

@@ -314,6 +314,17 @@ class Source:
     file: Path
     line: int = 0
 
+    def option(self, name: str, default: str = "") -> str:
+        """What an option says; `name` in lower case, as Spark compares them."""
+        return next((value for key, value in self.options.items() if key.lower() == name), default)
+
+    @property
+    def columns_by(self) -> Literal["name", "place"]:
+        """How its files' values go to its columns. A CSV file's go by its header where it has one, unless
+        `enforceSchema` says what else counts, and by their places where it has none."""
+        named = self.option("header", "false").lower() == "true" and not self.option("enforceschema")
+        return "name" if self.format != "csv" or named else "place"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:

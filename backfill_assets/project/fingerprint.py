@@ -102,9 +102,13 @@ def _deciding(model: Model, columns: Iterable[str]) -> set[str]:
 
 
 def source_signature(source: Source, location: str) -> Signature:
-    """A source's physical identity, and its columns as they are declared."""
-    rows = source_fingerprint(source, location)
-    return Signature(rows=rows, columns={c.name.lower(): digest(rows, c.name.lower(), c.type) for c in source.columns})
+    """A source's physical identity, and its columns as they are declared: with their places where these say which
+    values are theirs."""
+    rows, columns = source_fingerprint(source, location), dict[str, str]()
+    for place, column in enumerate(source.columns):
+        at = (place,) if source.columns_by == "place" else ()
+        columns[column.name.lower()] = digest(rows, column.name.lower(), column.type, *at)
+    return Signature(rows=rows, columns=columns)
 
 
 def unique_columns(model: Model) -> frozenset[str] | None:

@@ -1,7 +1,6 @@
 """Is what the pages show in fenced blocks true? Each is read by what a reader would hand it to.
 
-Played as well, command by command, are the tutorial (`stories/test_tutorial.py`), the how-tos, the runbook and what
-Python reads (`stories/test_how_tos.py`), and the examples (`stories/test_worked_examples.py`).
+Most pages are played as well, command by command: `pages.PLAYED` says where.
 """
 
 from __future__ import annotations
@@ -40,9 +39,10 @@ from backfill_assets.project.settings_file import parse_settings
 from backfill_assets.project.sources import read_sources
 from backfill_assets.project.sql_files import read_sql_model
 from backfill_assets.sql.parsing import SqlError, parse
-from backfill_assets_tests.pages import Block, blocks, commands, pages
-from backfill_assets_tests.projects import CHECKOUT
+from backfill_assets_tests.pages import NOT_PLAYED, PLAYED, Block, blocks, commands, pages
+from backfill_assets_tests.projects import CHECKOUT, backfill_here
 from backfill_assets_tests.tutorial import edited
+from backfill_assets_tests.unit.importing.foreign import dbt_model, manifest, sqlmesh_model, sqlmesh_project
 
 SHELLS = ("bash", "console")
 OTHERS = ("text", "csv", "diff", "dockerfile", "mermaid", "nginx", "pyi")
@@ -82,6 +82,37 @@ def test_every_command_can_be_given_so(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = [command for block in of(*SHELLS) for command in commands(block) if command[0].endswith("backfill")]
     assert len(shown) > 150
     assert wrong(of(*SHELLS), misused) == []
+
+
+def test_every_page_is_played_or_it_is_said_why_not() -> None:
+    """A page that gets commands is to be played, too."""
+    there = {block.where.partition(":")[0] for block in of(*SHELLS) if list(commands(block))}
+    assert there == PLAYED.keys() | NOT_PLAYED.keys() and not PLAYED.keys() & NOT_PLAYED.keys()
+    for page, test in PLAYED.items():
+        text = (CHECKOUT / "backfill_assets_tests" / test).read_text()
+        assert Path(page).stem in text or Path(page).parent.name in text, f"{test} does not name {page}"
+    assert [name for name, _ in NOT_PLAYED.values() if not (CHECKOUT / "backfill_assets_tests" / name).is_file()] == []
+
+
+def test_what_others_have_is_imported_as_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each command of docs/coming_from.md, beside projects of SQLMesh and dbt."""
+    query = "SELECT id, day FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds"
+    theirs = sqlmesh_project(tmp_path / "their-project", {"models/m.sql": sqlmesh_model(query)})
+    microbatch = {"incremental_strategy": "microbatch", "event_time": "day", "batch_size": "day", "begin": "2024-01-01"}
+    code = "SELECT id, day FROM {{ source('raw', 'orders') }}"
+    manifest(theirs / "target", [dbt_model("n", code, microbatch, ["source.shop.raw.orders"])])
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    shown = [c for b in of(*SHELLS) if b.where.startswith("docs/coming_from.md") for c in commands(b)]
+    assert len(shown) == 2
+    for words, model in zip(shown, ("m", "n"), strict=True):
+        mine = here / "mine"
+        shutil.rmtree(mine, ignore_errors=True)
+        mine.mkdir()
+        assert words[:3] == ["backfill", "--project", "mine"]
+        said = backfill_here(*words[3:], project=mine)
+        assert said.code == 0 and (mine / "models" / f"{model}.sql").is_file(), said
 
 
 def test_commands_in_sentences_exist() -> None:

@@ -163,7 +163,14 @@ def a_csv(path: Path, *columns: str, **options: str) -> Source:
     ("text", "columns", "options", "found"),
     [
         ("id,AT\n1,2024-01-03T05:00:00Z\n2,2024-01-05T23:59:59Z\n", (), {"header": "true"}, "2024-01-03..2024-01-05"),
-        ("id,x\n1,2024-01-03\n2,2024-01-04\n", ("id", "at"), {"header": "true"}, "2024-01-03..2024-01-04"),
+        (
+            "id,x\n1,2024-01-03\n2,2024-01-04\n",
+            ("id", "at"),
+            {"header": "true", "enforceSchema": "true"},
+            "2024-01-03..2024-01-04",
+        ),
+        ("At,id\n2024-01-03,1\n", ("id", "at"), {"header": "true"}, "2024-01-03"),
+        ("id,x\n1,2024-01-03\n", ("id", "at"), {"header": "true"}, None),
         ("1;2024-01-03 10:00:00\n", ("id", "at"), {"sep": ";"}, "2024-01-03"),
         (
             "at\n2024-01-03T00:30:00+02:00\n2024-01-04T23:30:00-02:00\n",
@@ -184,8 +191,8 @@ def a_csv(path: Path, *columns: str, **options: str) -> Source:
 def test_small_csv_files_say_it(
     tmp_path: Path, text: str, columns: tuple[str, ...], options: dict[str, str], found: str | None
 ) -> None:
-    """From their rows, as Spark would read them: declared columns go by position, a value that is no time is none. What
-    is not certain is not known."""
+    """From their rows, as a build reads them: columns go by the header, or by their places. A value that is no time is
+    none; what is not certain is not known."""
     (tmp_path / "a.csv").write_text(text)
     said = source_days(a_csv(tmp_path, *columns, **options), {})
     assert (said if said is None else touched(said)) == found

@@ -1,0 +1,119 @@
+"""What do CSV files call their columns? Without Spark; that rows follow is in `spark/test_csv_sources.py`."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from backfill_assets.adapters.csv_days import csv_days
+from backfill_assets.adapters.csv_header import by_header, columns_of, header_of
+from backfill_assets.adapters.source_files import files_at
+from backfill_assets.adapters.source_pins import FilePins
+from backfill_assets.core.errors import PlanError
+from backfill_assets.core.model import Column, Source
+from backfill_assets.project.fingerprint import source_signature
+
+COLUMNS = (("at", "timestamp"), ("net", "decimal(10,2)"), ("vat", "decimal(10,2)"))
+
+
+def source(folder: Path, *columns: tuple[str, str], **options: str) -> Source:
+    return Source(
+        name="shop.bills",
+        format="csv",
+        path=str(folder),
+        time_column="at",
+        columns=tuple(Column(name=name, type=type_) for name, type_ in columns or COLUMNS),
+        options={"header": "true"} | options,
+        file=Path("sources.yml"),
+        line=3,
+    )
+
+
+def write(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        place = folder / name.replace("__", "/").replace("_eq_", "=")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.with_suffix(".csv").write_bytes(text.encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "names"),
+    [
+        ("at,net,vat\n1,2,3\n", {}, ("at", "net", "vat")),
+        ("\ufeffat,net\r\n", {}, ("at", "net")),
+        ("\n\n at , net \n", {}, ("at", "net")),
+        ('"at ""utc""",net,"a,b"\n', {}, ('at "utc"', "net", "a,b")),
+        ("at;net\n", {"sep": ";"}, ("at", "net")),
+        ("at\tnet\n", {"delimiter": "\\t"}, ("at", "net")),
+        ("at||net\n", {"sep": "||"}, ("at", "net")),
+        ('"at",net\n', {"quote": ""}, ('"at"', "net")),
+        ("# what it is\nat,net\n", {"comment": "#"}, ("at", "net")),
+        ("", {}, ()),
+        ("at", {"encoding": "no such thing"}, None),
+    ],
+)
+def test_the_first_line(tmp_path: Path, text: str, options: dict[str, str], names: tuple[str, ...] | None) -> None:
+    write(tmp_path, one=text)
+    [file] = files_at(str(tmp_path))
+    assert header_of(source(tmp_path, **options), file) == names
+
+
+def test_of_a_packed_file(tmp_path: Path) -> None:
+    (tmp_path / "one.csv.gz").write_bytes(gzip.compress(b"vat,net,at\n"))
+    [file] = files_at(str(tmp_path))
+    assert header_of(source(tmp_path), file) == ("vat", "net", "at")
+
+
+def test_files_by_their_headers(tmp_path: Path) -> None:
+    """In any case and order, with others beside, with fewer, by a folder's name; empty files have none."""
+    write(tmp_path, a="at,net,vat\n", b="VAT,who,AT\n", c="", d="at,net,vat\n", vat_eq_1__e="at,net\n")
+    found = {
+        columns and (columns.there, columns.folders): [file.inside[-1] for file in files]
+        for columns, files in by_header(source(tmp_path), files_at(str(tmp_path)))
+    }
+    assert found == {
+        (("at", "net", "vat"), ()): ["a.csv", "d.csv"],
+        (("vat", None, "at"), ()): ["b.csv"],
+        (("at", "net"), ("vat",)): ["e.csv"],
+    }
+
+
+def test_a_column_that_no_file_has_is_refused_by_the_plan(tmp_path: Path) -> None:
+    """One that only some files have is there: columns come and go in years. Empty files say nothing."""
+    write(tmp_path, a="at,net\n", b="")
+    with pytest.raises(PlanError) as raised:
+        FilePins().pin(source(tmp_path))
+    assert "no file of source shop.bills has the column vat" in raised.value.what
+    assert "a.csv is: at, net" in raised.value.why and "sources.yml:3" in raised.value.fix
+    assert "files" in FilePins().pin(source(tmp_path, enforceSchema="true"))
+    write(tmp_path, c="at,vat\n")
+    assert FilePins().pin(source(tmp_path))["count"] == 3
+
+
+def test_a_column_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, a="at,net,Net,vat\n")
+    [file] = files_at(str(tmp_path))
+    with pytest.raises(PlanError, match="has the column net more than once"):
+        columns_of(source(tmp_path), file)
+
+
+def test_its_days_are_those_of_the_named_column(tmp_path: Path) -> None:
+    write(tmp_path, a="net,vat,at\n1,2,2024-01-03 10:00:00\n3,4,2024-01-05 11:00:00\n")
+    [file] = files_at(str(tmp_path))
+    assert str(csv_days(file, source(tmp_path))).startswith("2024-01-03")
+    assert csv_days(file, source(tmp_path, enforceSchema="true")) is None, "the first column holds no time"
+
+
+def test_places_decide_rows_where_values_go_by_them(tmp_path: Path) -> None:
+    """Of files with a header the order in `sources.yml` is no matter; of others it says which value is whose."""
+    at, net, vat = COLUMNS
+    for options, same in (({}, True), ({"header": "false"}, False), ({"enforceSchema": "true"}, False)):
+        one = source(tmp_path, at, net, vat, **options)
+        other = replace(one, columns=source(tmp_path, at, vat, net).columns)
+        longer = replace(one, columns=(*one.columns, Column(name="who", type="string")))
+        signed = [source_signature(each, "data").columns for each in (one, other, longer)]
+        assert (signed[0] == signed[1]) is same, options
+        assert signed[0].items() <= signed[2].items(), "a column after all others moves none"
