@@ -122,6 +122,7 @@ class _Lines:
         self._console = console
         self._done: dict[str, int] = {}
         self._total: dict[str, int] = {}
+        self._told: dict[str, str] = {}
 
     def __call__(self, event: Event) -> None:
         match event:
@@ -142,9 +143,9 @@ class _Lines:
                 self._say(f"{event.model}: audited {event.intervals} intervals in {event.seconds:.1f} s: {said}")
             case BatchFailed():
                 again = "failed, trying again" if event.again else "failed"
-                self._say(f"{event.model}: {event.interval} {again}: {event.error}")
+                self._say(f"{event.model}: {event.interval} {again}{self._why(event)}")
             case BatchDivided():
-                self._say(f"{event.model}: {event.interval} failed, trying its parts: {event.error}")
+                self._say(f"{event.model}: {event.interval} failed, trying its parts{self._why(event)}")
             case EngineRestarted():
                 self._say(f"{event.error}\nstarting it again; what was under way is done again")
             case Held():
@@ -153,6 +154,14 @@ class _Lines:
                 self._say("going on")
             case ModelDone():
                 pass
+
+    def _why(self, event: BatchFailed | BatchDivided) -> str:
+        """What went wrong, unless that is what was last said of the model: a batch and all its parts may fail alike."""
+        why = "\n".join(event.error.splitlines()[1:])
+        if why and self._told.get(event.model) == why:
+            return " for the same reason"
+        self._told[event.model] = why
+        return f": {event.error}"
 
     def _say(self, text: str) -> None:
         self._console.print(text, highlight=False, markup=False)
