@@ -10,6 +10,7 @@ from functools import lru_cache
 from backfill_assets.adapters.source_files import SourceFile, each_file
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.model import Source
+from backfill_assets.project.object_store import UnreachableError
 
 _BYTES = 1024 * 1024
 """A header that is longer is not read here."""
@@ -91,11 +92,13 @@ def header_of(source: Source, file: SourceFile) -> tuple[str, ...] | None:
 @lru_cache(maxsize=100_000)
 def _header(file: SourceFile, options: tuple[tuple[str, str], ...]) -> tuple[str, ...] | None:
     said = dict(options)
-    with file.text() as opened:
-        content = bytes(opened.read(_BYTES))
     try:
+        with file.text() as opened:
+            content = bytes(opened.read(_BYTES))
         text = content.decode(said.get("encoding", said.get("charset", "utf-8-sig")), errors="replace")
-    except LookupError:
+    except UnreachableError:
+        raise
+    except (OSError, ValueError, LookupError):  # it is gone, damaged, or nobody may read it: whoever reads it says so
         return None
     text, comment = text.removeprefix("\ufeff"), said.get("comment")
     lines = text.split(said["linesep"]) if "linesep" in said else text.splitlines()

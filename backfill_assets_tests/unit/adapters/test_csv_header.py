@@ -67,6 +67,16 @@ def test_of_a_packed_file(tmp_path: Path) -> None:
     assert header_of(source(tmp_path), file) == ("vat", "net", "at")
 
 
+def test_of_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    """Nothing is concluded of it; whoever reads its rows says what is wrong with it."""
+    (tmp_path / "one.csv.gz").write_bytes(gzip.compress(b"vat,net,at\n" * 1000)[:20])
+    write(tmp_path, gone="at\n")
+    files = files_at(str(tmp_path))
+    (tmp_path / "gone.csv").unlink()
+    assert [header_of(source(tmp_path), file) for file in files] == [None, None]
+    assert FilePins().pin(source(tmp_path))["count"] == 1
+
+
 def test_files_by_their_headers(tmp_path: Path) -> None:
     """In any case and order, with others beside, with fewer, by a folder's name; empty files have none."""
     write(tmp_path, a="at,net,vat\n", b="VAT,who,AT\n", c="", d="at,net,vat\n", vat_eq_1__e="at,net\n")
