@@ -106,7 +106,7 @@ def published(
 def _redeclared(project: Project, model: Model, shown: Version) -> str:
     """Why it would read something else than what was published; "" where it would not. Loaded code that counts as the
     version does not: place, options and settings are part of it, or somebody vouched for them (`same_as`)."""
-    why = declared_otherwise(project, model, shown.definition)
+    why = declared_otherwise(project, model, shown.definition, shown.signature)
     return why if why == UNSAID or project.fingerprints.get(model.name) != shown.version else ""
 
 
