@@ -19,6 +19,9 @@ EARLIEST, LATEST = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC), datetime(LAST_YEAR + 
 def utc(value: date | datetime | str) -> datetime:
     """The instant that a date, datetime or ISO text names; what has no zone is UTC. Raises ValueError.
 
+    Always Python's own, of whole microseconds: one of pandas (Parquet statistics are) keeps nanoseconds in all that is
+    computed from it.
+
     >>> utc("2024-03-01").isoformat()
     '2024-03-01T00:00:00+00:00'
     """
@@ -29,10 +32,20 @@ def utc(value: date | datetime | str) -> datetime:
             value = datetime(value.year, value.month, value.day)
         except AttributeError:  # plain JSON may hold anything
             raise ValueError(f"{value!r} is no instant") from None
+    elif type(value) is not datetime:
+        value = _plain(value)
     try:
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
     except OverflowError:  # the first or the last day of all years, in another zone
         raise ValueError(f"{value} is out of range") from None
+
+
+def _plain(value: datetime) -> datetime:
+    day, at = (value.year, value.month, value.day), (value.hour, value.minute, value.second, value.microsecond)
+    try:
+        return datetime(*day, *at, tzinfo=value.tzinfo, fold=value.fold)
+    except TypeError:  # `NaT`
+        raise ValueError(f"{value!r} is no instant") from None
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta, timezone
 from itertools import pairwise
+from typing import cast
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -191,6 +193,17 @@ def test_utc_reads_what_people_write() -> None:
     assert utc("2024-03-01T14:00+02:00").utcoffset() == timedelta(0)
     assert utc(datetime(2024, 3, 2, 0, 30, tzinfo=timezone(timedelta(hours=1)))) == utc("2024-03-01T23:30")
     assert utc(date(2024, 3, 1)) == utc("2024-03-01")
+
+
+@given(instants, st.integers(0, 999), cadences)
+def test_an_instant_of_pandas_is_one_of_python(instant: datetime, nanoseconds: int, cadence: Cadence) -> None:
+    """What lies between two microseconds counts as the first of them."""
+    finer = pd.Timestamp(instant) + pd.Timedelta(nanoseconds, "ns")
+    assert type(utc(finer)) is datetime and utc(finer) == utc(instant)
+    assert cadence.floor(utc(finer)) == cadence.floor(utc(instant))
+    assert cadence.ceil(utc(finer)) == cadence.ceil(utc(instant))
+    with pytest.raises(ValueError, match="NaT is no instant"):
+        utc(cast("datetime", pd.NaT))
 
 
 def test_intervals_are_written_with_the_last_day_included() -> None:
