@@ -98,11 +98,13 @@ class Interval:
         return Interval(start, end) if start < end else None
 
     def __str__(self) -> str:
-        """As people write it: the last day (or hour) inclusive."""
+        """As people write it: the last day (hour, minute) inclusive, in the coarsest of these that both ends are of."""
         if _is_midnight(self.start) and _is_midnight(self.end):
             first, last = f"{self.start:%Y-%m-%d}", f"{self.end - timedelta(days=1):%Y-%m-%d}"
         else:
-            first, last = f"{self.start:%Y-%m-%dT%H:%M}", f"{self.end - timedelta(hours=1):%Y-%m-%dT%H:%M}"
+            hours = all(Cadence.HOURLY.floor(end) == end for end in (self.start, self.end))
+            within = timedelta(hours=1) if hours else timedelta(microseconds=1)
+            first, last = f"{self.start:%Y-%m-%dT%H:%M}", f"{self.end - within:%Y-%m-%dT%H:%M}"
         return first if first == last else f"{first}..{last}"
 
 

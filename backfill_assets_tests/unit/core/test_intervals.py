@@ -211,8 +211,26 @@ def test_intervals_are_written_with_the_last_day_included() -> None:
     assert str(span(0, 1)) == "2024-01-01"
     assert str(span(0, 2)) == "2024-01-01..2024-01-02"
     assert str(Interval.of("2024-01-01T05:00", "2024-01-01T07:00")) == "2024-01-01T05:00..2024-01-01T06:00"
+    assert str(Interval.of("2024-01-01", "2024-01-01T01:00")) == "2024-01-01T00:00"
+    assert str(Interval.of("2024-01-01T23:00", "2024-01-03")) == "2024-01-01T23:00..2024-01-02T23:00"
     assert str(Ranges()) == "nothing"
     assert str(Ranges.of([span(0, 2), span(4, 5)])) == "2024-01-01..2024-01-02, 2024-01-05"
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "written"),
+    [
+        ("2024-03-01", "2024-04-14T23:59:59.001", "2024-03-01T00:00..2024-04-14T23:59"),
+        ("2024-03-01", "2024-04-14T23:30", "2024-03-01T00:00..2024-04-14T23:29"),
+        ("2024-03-01", "2024-04-15T00:00:00.001", "2024-03-01T00:00..2024-04-15T00:00"),
+        ("2024-03-01T05:17", "2024-03-01T14:00", "2024-03-01T05:17..2024-03-01T13:59"),
+        ("2024-03-01T05:17", "2024-03-02", "2024-03-01T05:17..2024-03-01T23:59"),
+        ("2024-03-01T05:17:20", "2024-03-01T05:17:50", "2024-03-01T05:17"),
+    ],
+)
+def test_ends_within_hours_are_written_to_the_minute(start: str, end: str, written: str) -> None:
+    """The last minute that has some of it; an hour less would be before rows that are there."""
+    assert str(Interval.of(start, end)) == written
 
 
 @pytest.mark.parametrize(
