@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Any, cast
 
 from backfill_assets.core.codec import from_plain, to_plain
@@ -126,16 +127,26 @@ def audits_from_json(said: Sequence[Mapping[str, Any]]) -> tuple[Audit, ...]:
 def from_definition(name: str, version: str, stored: Mapping[str, object]) -> Model:
     """The model that a version was built by.
 
-    Raises StateError when it cannot be executed as it was: a Python model whose helper modules are files of the project
-    may find others there now, and a record of an earlier release lacks parts.
+    Raises StateError when it cannot be executed as it was: a Python model may find other files of the project by now
+    where its record has none of their texts, and a record of an earlier release lacks parts.
     """
-    if helpers := cast(Sequence[str], stored.get("helpers") or ()):
+    if missing := _not_stored(stored):
         raise StateError(
             f"version {version} of {name} cannot be extended by its stored code",
-            why=f"it imports {', '.join(helpers)}, which may be others now",
+            why=f"it reads {', '.join(missing)}, which may be {'another' if len(missing) == 1 else 'others'} now",
             fix="load the code that it was built by, or put what it needs into the model's own file",
         )
     return described(name, version, stored)
+
+
+def _not_stored(stored: Mapping[str, object]) -> list[str]:
+    """The project's files that a Python model takes from disk: data, and modules whose texts its record has not.
+
+    What is imported is found by its text; one whose name the code writes out may be opened as well.
+    """
+    texts = cast(Mapping[str, str], stored.get("files") or {})
+    helpers = cast(Sequence[str], stored.get("helpers") or ())
+    return [h for h in helpers if h not in texts or any(PurePosixPath(h).name in text for text in texts.values())]
 
 
 def described(name: str, version: str, stored: Mapping[str, object]) -> Model:
