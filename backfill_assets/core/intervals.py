@@ -19,6 +19,9 @@ EARLIEST, LATEST = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC), datetime(LAST_YEAR + 
 def utc(value: date | datetime | str) -> datetime:
     """The instant that a date, datetime or ISO text names; what has no zone is UTC. Raises ValueError.
 
+    Always Python's own, of whole microseconds: one of pandas (Parquet statistics are) keeps nanoseconds in all that is
+    computed from it.
+
     >>> utc("2024-03-01").isoformat()
     '2024-03-01T00:00:00+00:00'
     """
@@ -29,10 +32,20 @@ def utc(value: date | datetime | str) -> datetime:
             value = datetime(value.year, value.month, value.day)
         except AttributeError:  # plain JSON may hold anything
             raise ValueError(f"{value!r} is no instant") from None
+    elif type(value) is not datetime:
+        value = _plain(value)
     try:
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
     except OverflowError:  # the first or the last day of all years, in another zone
         raise ValueError(f"{value} is out of range") from None
+
+
+def _plain(value: datetime) -> datetime:
+    day, at = (value.year, value.month, value.day), (value.hour, value.minute, value.second, value.microsecond)
+    try:
+        return datetime(*day, *at, tzinfo=value.tzinfo, fold=value.fold)
+    except TypeError:  # `NaT`
+        raise ValueError(f"{value!r} is no instant") from None
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -85,11 +98,13 @@ class Interval:
         return Interval(start, end) if start < end else None
 
     def __str__(self) -> str:
-        """As people write it: the last day (or hour) inclusive."""
+        """As people write it: the last day (hour, minute) inclusive, in the coarsest of these that both ends are of."""
         if _is_midnight(self.start) and _is_midnight(self.end):
             first, last = f"{self.start:%Y-%m-%d}", f"{self.end - timedelta(days=1):%Y-%m-%d}"
         else:
-            first, last = f"{self.start:%Y-%m-%dT%H:%M}", f"{self.end - timedelta(hours=1):%Y-%m-%dT%H:%M}"
+            hours = all(Cadence.HOURLY.floor(end) == end for end in (self.start, self.end))
+            within = timedelta(hours=1) if hours else timedelta(microseconds=1)
+            first, last = f"{self.start:%Y-%m-%dT%H:%M}", f"{self.end - within:%Y-%m-%dT%H:%M}"
         return first if first == last else f"{first}..{last}"
 
 

@@ -355,8 +355,8 @@ class Project:
     """Columns (lower-cased) that a model's table has and its view does not list: the code dropped them, and the version
     that is shown is kept. That version's own definition computes its next intervals."""
     redeclared: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Of a project as an environment shows it: models of which a source, or the Spark settings, are others than when
-    the version was published, each with what it is."""
+    """Of a project as an environment shows it: models of which a source, the Spark settings, or a file that no record
+    has, are others than when the version was published, or may be, each with what it is."""
 
     @property
     def column_names(self) -> dict[str, list[str]]:

@@ -15,7 +15,7 @@ from backfill_assets.core.readiness import with_readiness
 from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.changed_texts import same_text
 from backfill_assets.plan.dropped_columns import hidden_columns
-from backfill_assets.project.stored import UNSAID, audits_from_json, declared_otherwise, from_definition
+from backfill_assets.project.stored import UNSAID, audits_from_json, declared_otherwise, described, from_definition
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.versions import Version
 
@@ -30,10 +30,11 @@ def published(
 
     `audits` are those that versions were promoted with last (by model and version), where they are not those that the
     version was first built with: those that are loaded and not promoted do not count. Models that are not shown are
-    left out. Raises StateError for a definition that cannot be executed, PlanError for one that reads a source that is
-    gone.
+    left out. One whose stored code cannot run is there to be looked at, and `redeclared` says why. Raises StateError
+    for a record that lacks parts, PlanError for a definition that reads a source that is gone.
     """
     models: dict[str, Model] = {}
+    stuck: dict[str, str] = {}
     own: set[str] = set()
     for name, pointer in environment.pointers.items():
         definition = versions[name, pointer.version].definition
@@ -44,9 +45,11 @@ def published(
             continue
         try:
             models[name] = from_definition(name, pointer.version, definition)
-        except StateError:
+        except StateError as error:
             if loaded is None:
-                raise
+                models[name] = described(name, pointer.version, definition)
+                stuck[name] = f"its stored code cannot run: {error.why}"
+                continue
             models[name] = loaded  # the gate waits until its text was compared
             own.add(name)
     for name in list(models):
@@ -61,6 +64,7 @@ def published(
                 fix="load the code that was promoted: its text has the present names",
             )
         models[name] = loaded
+        stuck.pop(name, None)
         own.add(name)
     for name, model in models.items():
         key = (name, environment.pointers[name].version)
@@ -99,14 +103,19 @@ def published(
         overrides={name: o for name, o in project.overrides.items() if name in own},
         warnings={},
         hidden=hidden_columns(environment, versions),
-        redeclared={name: why for name in order if (why := _redeclared(project, models[name], shown[name]))},
+        redeclared=stuck
+        | {
+            name: why
+            for name in order
+            if name not in stuck and (why := _redeclared(project, models[name], shown[name]))
+        },
     )
 
 
 def _redeclared(project: Project, model: Model, shown: Version) -> str:
     """Why it would read something else than what was published; "" where it would not. Loaded code that counts as the
     version does not: place, options and settings are part of it, or somebody vouched for them (`same_as`)."""
-    why = declared_otherwise(project, model, shown.definition)
+    why = declared_otherwise(project, model, shown.definition, shown.signature)
     return why if why == UNSAID or project.fingerprints.get(model.name) != shown.version else ""
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Any, cast
 
 from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.core.errors import StateError
-from backfill_assets.core.model import Audit, Model, Project
+from backfill_assets.core.model import ALL, Audit, Model, Project, Signature, Source, Upstream
 from backfill_assets.project.algorithm import ALGORITHM
 from backfill_assets.project.locations import plain_path
 from backfill_assets.project.object_store import is_s3, plain_uri
@@ -48,14 +49,21 @@ def made_from(project: Project, model: Model) -> dict[str, object]:
 UNSAID = "its record does not say from what it was published: an earlier release made it"
 
 
-def declared_otherwise(project: Project, model: Model, stored: Mapping[str, object]) -> str:
-    """Why a version is not made from what its record says, were it built by this project; "" where it is."""
+def declared_otherwise(project: Project, model: Model, stored: Mapping[str, object], signature: Signature) -> str:
+    """Why a version is not made from what its record says, were it built by this project; "" where it is.
+
+    `model` is as stored; `signature` the version's, which says what of a source's columns it reads.
+    """
     if "project" not in stored:
         return UNSAID
     then = cast(Mapping[str, Mapping[str, str]], stored["project"])
-    for source in (project.sources[u.name] for u in model.upstreams if u.name in project.sources):
+    for upstream in model.upstreams:
+        if (source := project.sources.get(upstream.name)) is None:
+            continue
         if source.name not in then["sources"] or _place(then["sources"][source.name]) != _place(source.declared):
             return f"its source {source.name} is declared otherwise than when it was published"
+        if why := _columns_otherwise(source, upstream, then["sources"][source.name], signature):
+            return why
     if settings_that_count(then["spark"]) != settings_that_count(project.settings.spark):
         return "the Spark settings are others than when it was published"
     return ""
@@ -75,6 +83,40 @@ def _place(declared: str) -> tuple[object, ...]:
     )
 
 
+def _columns_otherwise(source: Source, upstream: Upstream, declared: str, signature: Signature) -> str:
+    """Which column has another type by now, or is gone, or came, so that the version would read something else.
+
+    Of code that nobody looks into that is any column; one that came reaches no code that is given the columns that it
+    was made from. Nothing, where the entry of then, or that of now, says no columns.
+    """
+    entry: Mapping[str, Any] = json.loads(declared) if declared else {}
+    then = {name.lower(): said.get("type") or "" for name, said in cast(Any, entry.get("columns") or {}).items()}
+    now = {c.name.lower(): c.type for c in source.columns}
+    if not then or not now:
+        return ""
+    places = [list(columns) for columns in (then, now)] if source.columns_by == "place" else []
+    refs = signature.row_reads.union(*signature.column_reads.values())
+    whole = not refs
+    reads = {r.column for r in refs if r.table == source.name}
+    would = {r.column for r in signature.would_read if r.table == source.name}
+    for name, type_ in then.items():
+        read = whole or name in reads
+        if name in now and now[name] != type_ and read:
+            where = f"column {name} of its source {source.name}"
+            return f"{where} is {now[name]} by now, and was {type_} when it was published"
+        if name not in now and (read or ALL in would):
+            return f"column {name} of its source {source.name} is gone, and was there when it was published"
+        if name in now and read and len({columns.index(name) for columns in places}) > 1:
+            return f"column {name} of its source {source.name}, whose files have no names for it, is at another place"
+    given = {c.lower() for c in upstream.columns}
+    if given and given <= now.keys():
+        return ""
+    for name in (n for n in now if n not in then):
+        if whole or ALL in would or name in would:
+            return f"column {name} of its source {source.name} is there by now, and was not when it was published"
+    return ""
+
+
 def audits_json(audits: Iterable[Audit]) -> list[dict[str, object]]:
     """Audits as plain JSON values."""
     return [{"name": a.name, "kind": a.kind, "arguments": dict(a.arguments), "blocking": a.blocking} for a in audits]
@@ -88,16 +130,26 @@ def audits_from_json(said: Sequence[Mapping[str, Any]]) -> tuple[Audit, ...]:
 def from_definition(name: str, version: str, stored: Mapping[str, object]) -> Model:
     """The model that a version was built by.
 
-    Raises StateError when it cannot be executed as it was: a Python model whose helper modules are files of the project
-    may find others there now, and a record of an earlier release lacks parts.
+    Raises StateError when it cannot be executed as it was: a Python model may find other files of the project by now
+    where its record has none of their texts, and a record of an earlier release lacks parts.
     """
-    if helpers := cast(Sequence[str], stored.get("helpers") or ()):
+    if missing := _not_stored(stored):
         raise StateError(
             f"version {version} of {name} cannot be extended by its stored code",
-            why=f"it imports {', '.join(helpers)}, which may be others now",
+            why=f"it reads {', '.join(missing)}, which may be {'another' if len(missing) == 1 else 'others'} now",
             fix="load the code that it was built by, or put what it needs into the model's own file",
         )
     return described(name, version, stored)
+
+
+def _not_stored(stored: Mapping[str, object]) -> list[str]:
+    """The project's files that a Python model takes from disk: data, and modules whose texts its record has not.
+
+    What is imported is found by its text; one whose name the code writes out may be opened as well.
+    """
+    texts = cast(Mapping[str, str], stored.get("files") or {})
+    helpers = cast(Sequence[str], stored.get("helpers") or ())
+    return [h for h in helpers if h not in texts or any(PurePosixPath(h).name in text for text in texts.values())]
 
 
 def described(name: str, version: str, stored: Mapping[str, object]) -> Model:

@@ -284,7 +284,7 @@ def _redeclared(steps: Sequence[RollbackStep], older: Project | None) -> list[Ob
             model=step.model,
             what=f"the older version cannot be extended ({other[step.model]}) by",
             intervals=step.missing,
-            remedy="put the source (or the settings) back while you go back; --now goes back without them",
+            remedy="put it back (the source, the settings, the code) while you go back; --now goes back without them",
         )
         for step in steps
         if step.missing and step.model in other

@@ -13,7 +13,6 @@ from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.routine import promote_green, published_context
 from backfill_assets.build.apply import apply
-from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets_tests.projects import build_all, days, expected_daily, small_project, write_events
 
@@ -105,8 +104,8 @@ def test_a_red_day_holds_back_what_reads_it(spark: SparkSession, tmp_path: Path,
     assert ends == {"daily": "2024-01-04", "running": "2024-01-04", "other": "2024-01-05"}
 
 
-def test_helpers_are_not_stored(spark: SparkSession, tmp_path: Path, environment: str) -> None:
-    """A published Python model that imports another file of the project is not guessed at when that code is gone."""
+def test_helpers_are_stored(spark: SparkSession, tmp_path: Path, environment: str) -> None:
+    """A published Python model goes on by the texts of then, also of another file of the project that it imports."""
     root = small_project(tmp_path, days=3, batch_size=3, environment=environment)
     (root / "models" / "_help.py").write_text("NAME = 'n'\n")
     text = PYTHON.replace(
@@ -119,5 +118,9 @@ def test_helpers_are_not_stored(spark: SparkSession, tmp_path: Path, environment
     promote_plan(place)
     assert published_context(Context.open(root)).project.fingerprints == place.project.fingerprints
     model.write_text(PYTHON.replace('F.sum("n")', 'F.max("n")'))
-    with pytest.raises(StateError, match="cannot be extended by its stored code"):
-        published_context(Context.open(root))
+    (root / "models" / "_help.py").write_text("NAME = 'nothing'\n")
+    until(root, "2024-01-04")
+    extended, held = run(root)
+    pointer = extended.control.environments.read(environment).pointers["counted"]
+    assert not held and pointer.version == place.project.fingerprints["counted"]
+    assert str(pointer.covers) == "2024-01-01..2024-01-04"

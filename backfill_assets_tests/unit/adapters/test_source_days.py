@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 
 import pandas as pd
@@ -43,6 +43,19 @@ def test_a_delta_tables_files_say_it(tmp_path: Path) -> None:
     source = a_source(tmp_path / "t", "delta", "AT")
     assert touched(source_days(source, {"commit": 1})) == "2024-01-03..2024-01-04, 2024-01-08"
     assert touched(source_days(source, {"commit": 0})) == "2024-01-03..2024-01-04"
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_instants_of_nanoseconds(tmp_path: Path, zone: str | None) -> None:
+    """Python has microseconds: a start that kept some nanoseconds was no start of a day, whatever was asked of it."""
+    parts = ["2024-01-03T00:00:00.000000001", "2024-01-04T23:59:59.998999999"]
+    frame = pa.table({"at": pa.array(pd.to_datetime(parts).astype("int64")).cast(pa.timestamp("ns", tz=zone))})
+    parquet.write_table(frame, tmp_path / "a.parquet")
+    found = source_days(a_source(tmp_path, "parquet"), {})
+    assert touched(found) == "2024-01-03..2024-01-04"
+    [span] = found or ()
+    assert (type(span.start), type(span.end)) == (datetime, datetime)
+    assert Cadence.DAILY.floor(span.start) == span.start == utc("2024-01-03")
 
 
 def test_a_delta_tables_partitions_say_it(tmp_path: Path) -> None:

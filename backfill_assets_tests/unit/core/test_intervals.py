@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta, timezone
 from itertools import pairwise
+from typing import cast
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -193,13 +195,42 @@ def test_utc_reads_what_people_write() -> None:
     assert utc(date(2024, 3, 1)) == utc("2024-03-01")
 
 
+@given(instants, st.integers(0, 999), cadences)
+def test_an_instant_of_pandas_is_one_of_python(instant: datetime, nanoseconds: int, cadence: Cadence) -> None:
+    """What lies between two microseconds counts as the first of them."""
+    finer = pd.Timestamp(instant) + pd.Timedelta(nanoseconds, "ns")
+    assert type(utc(finer)) is datetime and utc(finer) == utc(instant)
+    assert cadence.floor(utc(finer)) == cadence.floor(utc(instant))
+    assert cadence.ceil(utc(finer)) == cadence.ceil(utc(instant))
+    with pytest.raises(ValueError, match="NaT is no instant"):
+        utc(cast("datetime", pd.NaT))
+
+
 def test_intervals_are_written_with_the_last_day_included() -> None:
     """People read inclusive dates, and hours where there are any."""
     assert str(span(0, 1)) == "2024-01-01"
     assert str(span(0, 2)) == "2024-01-01..2024-01-02"
     assert str(Interval.of("2024-01-01T05:00", "2024-01-01T07:00")) == "2024-01-01T05:00..2024-01-01T06:00"
+    assert str(Interval.of("2024-01-01", "2024-01-01T01:00")) == "2024-01-01T00:00"
+    assert str(Interval.of("2024-01-01T23:00", "2024-01-03")) == "2024-01-01T23:00..2024-01-02T23:00"
     assert str(Ranges()) == "nothing"
     assert str(Ranges.of([span(0, 2), span(4, 5)])) == "2024-01-01..2024-01-02, 2024-01-05"
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "written"),
+    [
+        ("2024-03-01", "2024-04-14T23:59:59.001", "2024-03-01T00:00..2024-04-14T23:59"),
+        ("2024-03-01", "2024-04-14T23:30", "2024-03-01T00:00..2024-04-14T23:29"),
+        ("2024-03-01", "2024-04-15T00:00:00.001", "2024-03-01T00:00..2024-04-15T00:00"),
+        ("2024-03-01T05:17", "2024-03-01T14:00", "2024-03-01T05:17..2024-03-01T13:59"),
+        ("2024-03-01T05:17", "2024-03-02", "2024-03-01T05:17..2024-03-01T23:59"),
+        ("2024-03-01T05:17:20", "2024-03-01T05:17:50", "2024-03-01T05:17"),
+    ],
+)
+def test_ends_within_hours_are_written_to_the_minute(start: str, end: str, written: str) -> None:
+    """The last minute that has some of it; an hour less would be before rows that are there."""
+    assert str(Interval.of(start, end)) == written
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from backfill_assets.core.model import TOLERANCE
+from backfill_assets.core.model import TOLERANCE, UNKNOWN
 from backfill_assets.project.stored import declared_otherwise, from_definition, to_definition
 from backfill_assets_tests.fakes import a_model, a_project
 
@@ -30,7 +30,7 @@ def test_an_option_that_is_written_otherwise_is_the_same() -> None:
         entry = json.dumps({"options": {"header": option}})
         sources = {name: replace(source, declared=entry) for name, source in project.sources.items()}
         then = {"project": {"sources": {"raw": json.dumps({"options": {"header": True}})}, "spark": {}}}
-        return declared_otherwise(replace(project, sources=sources), model, then)
+        return declared_otherwise(replace(project, sources=sources), model, then, UNKNOWN)
 
     assert (why(True), why("true"), why("false") != "", why(False) != "") == ("", "", True, True)
 
@@ -43,6 +43,6 @@ def test_a_bucket_is_one_place_by_either_name() -> None:
     def why(path: str) -> str:
         sources = {n: replace(s, declared=json.dumps({"path": path})) for n, s in project.sources.items()}
         then = {"project": {"sources": {"raw": json.dumps({"path": "s3://lake/events"})}, "spark": {}}}
-        return declared_otherwise(replace(project, sources=sources), model, then)
+        return declared_otherwise(replace(project, sources=sources), model, then, UNKNOWN)
 
     assert (why("s3a://lake/events/"), why("s3://lake/other") != "") == ("", True)
