@@ -32,7 +32,8 @@ def deleted(tmp_path: Path) -> tuple[Context, str]:
     coal = root / "models" / "coal.sql"
     coal.write_text(DAILY.format(batch_size=1, batch_concurrency=1))
     place = unsparked(root, user="dev")
-    assert isinstance(engine := place.engine(), FakeEngine)
+    engine = place.engine()
+    assert isinstance(engine, FakeEngine)
     engine.before_prepare = unprepared
     _, done = build(place)
     assert {name for name, outcome in done.items() if not outcome.green} == {"coal"}
