@@ -75,7 +75,8 @@ def store_plan(
     """Store the plan and take its leases, before anything is built; None for a plan without stages.
 
     Older plans of the same person that it replaces end. `code` is the version of each model in the loaded code.
-    Raises PlanError when another person's plan is in the way, and when the stored plan that it goes on with is for something else.
+    Raises PlanError when another person's plan is in the way, and when the stored plan that it goes on with is for
+    something else.
     """
     if not plan.stages:
         return None
