@@ -17,7 +17,9 @@ def open_plan(context: Context, plan: Plan) -> Opened | None:
     """
     if plan.work:
         check_machine(context.project.root, context.project.settings)
-    return store_plan(context.control, plan, by=context.user, views=context.shared_views)
+    return store_plan(
+        context.control, plan, by=context.user, views=context.shared_views, code=context.project.fingerprints
+    )
 
 
 def show_candidate(context: Context, plan: str, facts: Facts | None = None) -> Environment | None:

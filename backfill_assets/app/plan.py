@@ -20,6 +20,7 @@ from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.plan.stored import stored_plan, stored_request
 from backfill_assets.plan.uncovered import Uncovered, uncovered
 from backfill_assets.promote.lifecycle import find_plan, read_claim
+from backfill_assets.promote.planned import refuse_other_code
 from backfill_assets.state.plans import PlanRecord
 
 
@@ -49,7 +50,8 @@ def plan_request(
 
 def plan_by_now(context: Context, facts: Facts, record: PlanRecord) -> Plan:
     """A stored plan, against what is shown by now. The first release did not say which models it was about: what its
-    request would do now."""
+    request would do now. Raises PlanError when the loaded code is not the plan's."""
+    refuse_other_code(context.project, facts, record)
     stored = stored_plan(context.control, record.id)
     if stored and stored.models:
         return by_now(context.project, facts, stored)
@@ -70,7 +72,7 @@ def find_uncovered(context: Context, plan: Plan) -> tuple[Uncovered, ...]:
 
 def claim_of(context: Context, plan: Plan) -> Claim:
     """How the plan stands to those that are open: which it continues, replaces or collides with."""
-    return read_claim(context.control, plan, by=context.user)
+    return read_claim(context.control, plan, by=context.user, code=context.project.fingerprints)
 
 
 def worded(context: Context, plan: Plan, claim: Claim) -> Plan:

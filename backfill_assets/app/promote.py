@@ -181,4 +181,11 @@ def _evidence(context: Context, stored: PlanRecord | None, sealing: Sealing[_Pla
 
 
 def _recorded(context: Context, plan: Plan, case: Case) -> PlanRecord:
-    return record_move(context.control, plan, case.pointers, by=context.user, views=context.shared_views)
+    return record_move(
+        context.control,
+        plan,
+        case.pointers,
+        by=context.user,
+        views=context.shared_views,
+        code=context.project.fingerprints,
+    )

@@ -13,7 +13,9 @@ from backfill_assets.app.writers import Writer, read_writers
 from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import Cadence, Ranges
+from backfill_assets.plan.deleted_models import deleted_models
 from backfill_assets.plan.faults import Fault
+from backfill_assets.plan.stages import PlanWarning
 from backfill_assets.promote.interrupted_pins import InterruptedPin, interrupted_pins
 from backfill_assets.state.at_work import seconds_at_work
 from backfill_assets.state.heartbeats import Heartbeat, why_stopped
@@ -103,6 +105,8 @@ class ProjectStatus:
     """Consumers that are kept on a release."""
     interrupted: tuple[InterruptedPin, ...] = ()
     """Those whose views nobody has put right since a command died."""
+    deleted: tuple[PlanWarning, ...] = ()
+    """Models that are shown and that the code does not have any more."""
     writers: tuple[Writer, ...] = ()
     """Who writes to which table; in an object store one process at a time does."""
 
@@ -116,6 +120,7 @@ class ProjectStatus:
             "revision": self.revision,
             "rules": list(self.rules),
             "faults": to_plain(self.faults),
+            "deleted": to_plain(self.deleted),
             "pins": [p.to_json() | {"overdue": p.overdue(self.now.date())} for p in self.pins],
             "interrupted_pins": [p.to_json() for p in self.interrupted],
             "models": [
@@ -206,6 +211,7 @@ def read_status(context: Context) -> ProjectStatus:
         models=tuple(found),
         rules=facts.rules.notes if facts.rules else (),
         faults=find_faults(context, facts),
+        deleted=deleted_models(context.project, facts),
         windows=_windows(context, found, beats),
         pins=pinned_consumers(context.control, context.environment),
         interrupted=interrupted_pins(context.control, context.environment, now=datetime.now(UTC)),

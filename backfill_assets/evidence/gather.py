@@ -22,6 +22,7 @@ from backfill_assets.evidence.tables import TableReader
 from backfill_assets.plan.actual import TIMED, Actual, actual
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.batch_times import USEFUL
+from backfill_assets.plan.commands import other_code_remedy
 from backfill_assets.plan.estimate import PlanEstimate, estimate
 from backfill_assets.plan.lineage_changes import describe, lineage_changes, written_then
 from backfill_assets.plan.maintenance import maintenance
@@ -84,6 +85,7 @@ def gather(
             patch=patch.intervals if (patch := said.patches.get(target.model)) else None,
             now=said.now,
             unsettled=unsettled,
+            otherwise=other_code_remedy(plan),
         )
         for target in plan.targets
     )  # fmt: skip
@@ -157,10 +159,11 @@ def _subject(
     patch: Ranges | None,
     now: datetime,
     unsettled: Settling,
+    otherwise: str,
 ) -> ChangedModel:
     name, version = target.model, target.version
     record = versions.get((name, version))
-    model = _model(project, name, version, record)
+    model = _model(project, name, version, record, otherwise)
     have, head = version_coverage(entries, log, model=name, version=version, audits=audits_digest(model))
     mine = pinned.segments.in_table(version) if pinned else NO_ROWS
     commit = max((s.commit for s in mine), default=head)
@@ -210,14 +213,14 @@ def _rewired(project: Project, old: Version | None, new: Version | None) -> tupl
     return tuple(r.text for r in lineage_changes(new.model, old.signature, new.signature, *said, describe(project)))
 
 
-def _model(project: Project, name: str, version: str, record: Version | None) -> Model:
+def _model(project: Project, name: str, version: str, record: Version | None, otherwise: str) -> Model:
     if project.fingerprints.get(name) == logic_of(version):
         return project.models[name]
     if record is None:
         raise StateError(
             f"nothing is recorded of version {version} of {name}",
             why="it was never built, and the code is another by now",
-            fix="load the code that the plan was made of",
+            fix=otherwise,
         )
     return from_definition(name, version, {**record.definition, "helpers": []})  # to be told of, not to be executed
 

@@ -9,6 +9,7 @@ from typing import cast
 from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.plan.request_options import ONLY, REQUEST_OPTIONS
 from backfill_assets.plan.stages import Request
+from backfill_assets.state.plans import PlanRecord
 
 
 def restate_argument(model: str, cadence: Cadence, ranges: Ranges) -> tuple[str, ...]:
@@ -26,6 +27,14 @@ def restate_command(arguments: tuple[str, ...]) -> str:
 def withdraw_command(model: str, cadence: Cadence, ranges: Ranges) -> str:
     """The command that makes them missing again."""
     return " ".join(["backfill withdraw", *restate_argument(model, cadence, ranges)])
+
+
+def other_code_remedy(record: PlanRecord) -> str:
+    """What leads on from a stored plan that is not of the loaded code."""
+    code = f"check out the code that plan {record.id} was made of"
+    if not record.live:
+        return f"{code}; `backfill apply` makes a plan of the loaded one"
+    return f"{code}; or end it and make one of the loaded code: `backfill abandon {record.id}`, then `backfill apply`"
 
 
 def apply_command(request: Request, model: str = "") -> str:

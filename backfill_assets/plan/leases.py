@@ -85,9 +85,12 @@ def claim(
     *,
     by: str,
     request_of: Callable[[PlanRecord], Request],
+    code: Mapping[str, str] | None = None,
 ) -> Claim:
     """What applying the plan means for the plans that are open. `shown` is the plan's own environment, `request_of`
     says what somebody asked for when a stored plan was made: plans of different requests never continue one another.
+    `code` is the version of each model in the loaded code: a plan of another one is not gone on with, as nobody could
+    finish it by this code. None: what the open plans are about, it has.
     """
     mine = targets(plan)
     wanted, leased = {t.model: _goal(t) for t in mine}, leases(mine, shown)
@@ -110,9 +113,9 @@ def claim(
             collisions.append(Collision(plan=other, models=clash))
         elif asked != plan.request:
             beside.append(ParallelPlan(plan=other, request=asked))
-        elif wanted.items() <= theirs.items():
+        elif (ours := _is_of(other, code)) and wanted.items() <= theirs.items():
             continues.append(other)
-        elif other.by == by and theirs.items() <= wanted.items():
+        elif other.by == by and (not ours or theirs.items() <= wanted.items()):
             supersedes.append(other)
     same = next((r for r in continues if r.id == plan.id), None)
     return Claim(
@@ -121,6 +124,11 @@ def claim(
         beside=tuple(beside),
         collisions=tuple(collisions),
     )
+
+
+def _is_of(record: PlanRecord, code: Mapping[str, str] | None) -> bool:
+    """Whether the code has each model of a stored plan, and in that version."""
+    return code is None or all(code.get(t.model) in (t.version, logic_of(t.version)) for t in record.targets)
 
 
 def _other_logic(models: Sequence[str], one: Mapping[str, Goal], other: Mapping[str, Goal]) -> bool:

@@ -17,6 +17,7 @@ from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.changed_texts import ChangedText, unchecked
 from backfill_assets.plan.changes import changes_of, other_days, reverts, views
 from backfill_assets.plan.copied import NO_COPY, Copied
+from backfill_assets.plan.deleted_models import deleted_models
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.full_rebuild import full_rebuild
 from backfill_assets.plan.lineage_changes import LineageChange, describe, lineage_changes, written_in
@@ -196,7 +197,11 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
         held=held,
         cut_off=cut_offs(unbounded, project, selected, facts.now),
         overrides=overrides(project, selected),
-        warnings=(*warnings(project, selected), *empty_models(project, facts, selected)),
+        warnings=(
+            *warnings(project, selected),
+            *empty_models(project, facts, selected),
+            *(() if request.select else deleted_models(project, facts)),
+        ),
         texts=_texts(facts, selected),
         whole=full_rebuild(project, facts.now, stages, () if blocked else new, _begun(facts, new, back)),
         rewired=_rewired(project, facts, mine),

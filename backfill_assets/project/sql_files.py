@@ -16,6 +16,7 @@ from backfill_assets.files.validation import name_problem
 from backfill_assets.project.draft import Draft, DraftRead
 from backfill_assets.project.fingerprint import sql_logic
 from backfill_assets.project.header import parse_header
+from backfill_assets.project.undeclared_lookback import lookback_problems
 from backfill_assets.sql.nondeterministic import FunctionUse, uses_in_query
 from backfill_assets.sql.parsing import LargeQueryError, Sql, SqlError, named_by_text, parse
 
@@ -54,12 +55,14 @@ def read_sql_model(path: Path, problems: list[Problem]) -> Draft:
     reads: dict[str, DraftRead] = {}
     for reference in sql.references if sql else ():
         reads.setdefault(reference.key, DraftRead(name=reference.name, line=code_line + reference.line - 1))
-    return Draft(
+    draft = Draft(
         name=name, path=path, language="sql", code=code, code_line=code_line, text=text, document=document,
         header=header,
         wrong=wrong, reads=tuple(reads.values()), sql=sql, logic=sql_logic(sql) if sql else "",
         uses=tuple(_uses(sql, code_line)) if sql else (),
     )  # fmt: skip
+    problems += lookback_problems(draft)
+    return draft
 
 
 def _no_header(path: Path, text: str) -> Problem:

@@ -69,17 +69,20 @@ class Abandoned:
     freed: tuple[UnreachableTable, ...]
 
 
-def store_plan(control: Control, plan: Plan, *, by: str, views: Views) -> Opened | None:
+def store_plan(
+    control: Control, plan: Plan, *, by: str, views: Views, code: Mapping[str, str] | None = None
+) -> Opened | None:
     """Store the plan and take its leases, before anything is built; None for a plan without stages.
 
-    Older plans of the same person that it replaces end. Raises PlanError when another person's plan is in the way, and
-    when the stored plan that it goes on with is for something else.
+    Older plans of the same person that it replaces end. `code` is the version of each model in the loaded code.
+    Raises PlanError when another person's plan is in the way, and when the stored plan that it goes on with is for
+    something else.
     """
     if not plan.stages:
         return None
     for _ in range(_ATTEMPTS):
         records, revision = control.plans.read_at()
-        found = _claim(control, plan, records, by=by)
+        found = _claim(control, plan, records, by=by, code=code)
         if found.collisions:
             raise refusal(plan, found.collisions, by=by)
         record = found.continues or _new(plan, by)
@@ -98,7 +101,15 @@ def store_plan(control: Control, plan: Plan, *, by: str, views: Views) -> Opened
     raise StateError("the plans are too busy", why="every attempt lost its race", fix="try again in a minute")
 
 
-def record_move(control: Control, plan: Plan, pointers: Sequence[Pointer], *, by: str, views: Views) -> PlanRecord:
+def record_move(
+    control: Control,
+    plan: Plan,
+    pointers: Sequence[Pointer],
+    *,
+    by: str,
+    views: Views,
+    code: Mapping[str, str] | None = None,
+) -> PlanRecord:
     """The stored plan of a move that is about to happen: the one that this plan continues, or a new one.
 
     Nothing moves without a record of what somebody wanted, also when all of it was built before.
@@ -108,7 +119,7 @@ def record_move(control: Control, plan: Plan, pointers: Sequence[Pointer], *, by
         plan = replace(plan, stages=(Promote(environment=plan.environment, models=moved),))
     for _ in range(_ATTEMPTS):
         records, revision = control.plans.read_at()
-        found = _claim(control, plan, records, by=by)
+        found = _claim(control, plan, records, by=by, code=code)
         if found.continues:
             return found.continues
         record = _new(plan, by)
@@ -121,10 +132,10 @@ def record_move(control: Control, plan: Plan, pointers: Sequence[Pointer], *, by
     raise StateError("the plans are too busy", why="every attempt lost its race", fix="try again in a minute")
 
 
-def read_claim(control: Control, plan: Plan, *, by: str) -> Claim:
+def read_claim(control: Control, plan: Plan, *, by: str, code: Mapping[str, str] | None = None) -> Claim:
     """What `open_plan` would find; nothing is written."""
     records = control.plans.all()
-    return _claim(control, plan, records, by=by) if records else Claim()
+    return _claim(control, plan, records, by=by, code=code) if records else Claim()
 
 
 def _explain(control: Control, record: PlanRecord, why: str) -> None:
@@ -347,9 +358,11 @@ def only_open_plan(control: Control) -> PlanRecord:
 _ATTEMPTS = 20
 
 
-def _claim(control: Control, plan: Plan, records: Sequence[PlanRecord], *, by: str) -> Claim:
+def _claim(
+    control: Control, plan: Plan, records: Sequence[PlanRecord], *, by: str, code: Mapping[str, str] | None
+) -> Claim:
     shown = control.environments.read(plan.environment)
-    return claim(plan, records, shown, by=by, request_of=lambda record: stored_request(control, record.id))
+    return claim(plan, records, shown, by=by, request_of=lambda record: stored_request(control, record.id), code=code)
 
 
 def _new(plan: Plan, by: str) -> PlanRecord:

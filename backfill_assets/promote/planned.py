@@ -8,6 +8,7 @@ from dataclasses import replace
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.model import Project
 from backfill_assets.core.segments import logic_of
+from backfill_assets.plan.commands import other_code_remedy
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.patch import Patch, forward
 from backfill_assets.plan.stages import Plan, Request
@@ -28,17 +29,22 @@ def propose_plan(
 
     Days that the environment gained meanwhile are kept. Raises PlanError when the loaded code is not the plan's.
     """
+    refuse_other_code(project, facts, record)
+    patches = stored_patches(project, facts, stored) if stored else {}
+    request = stored.request if stored else Request()
+    models = tuple(name for name in record.versions if not stored or name not in stored.held)
+    return propose(facts.bounded(project), facts, versions, request, models, patches)
+
+
+def refuse_other_code(project: Project, facts: Facts, record: PlanRecord) -> None:
+    """Raise PlanError when the loaded code is not the plan's."""
     for target in record.targets:
         if known_target(project, facts, target) is None:
             raise PlanError(
                 f"plan {record.id} is about {target.model} {target.version}, which the loaded code does not know",
                 why=f"the code says {project.fingerprints.get(target.model, 'nothing of it')}",
-                fix="check out the code that the plan was made from, or make a new plan",
+                fix=other_code_remedy(record),
             )
-    patches = stored_patches(project, facts, stored) if stored else {}
-    request = stored.request if stored else Request()
-    models = tuple(name for name in record.versions if not stored or name not in stored.held)
-    return propose(facts.bounded(project), facts, versions, request, models, patches)
 
 
 def stored_patches(project: Project, facts: Facts, stored: Plan) -> dict[str, Patch]:

@@ -153,6 +153,7 @@ class Sql:
     qualifiers: tuple[Qualifier, ...]
     parameters: Mapping[str, int]
     columns_known: bool = True
+    placeholders: tuple[exp.Placeholder, ...] = ()
 
 
 def parse(code: str) -> Sql:
@@ -182,6 +183,7 @@ def parse(code: str) -> Sql:
     tables: list[exp.Table] = []
     columns: list[exp.Column] = []
     named: set[str] = set()
+    placeholders: list[exp.Placeholder] = []
     for statement in statements:
         # sqlglot parses a hint as a text of its own: positions within it mean nothing here.
         for node in statement.walk(prune=lambda n: isinstance(n, exp.Hint)):
@@ -192,6 +194,7 @@ def parse(code: str) -> Sql:
                     columns.append(node)
             elif isinstance(node, exp.Placeholder):
                 named.add(node.name or "?")
+                placeholders.append(node)
     behind = frozenset(t.start for before, t in pairwise(tokens) if before.token_type is TokenType.TABLE)
     references = tuple(r for t in tables if (r := _reference(tokens, t, behind)) is not None)
     dotted = {r.key for r in references if "." in r.name}
@@ -203,6 +206,7 @@ def parse(code: str) -> Sql:
         qualifiers=tuple(q for c in columns if (q := _qualifier(c, dotted)) is not None) if dotted else (),
         parameters=_parameters(tokens, named),
         columns_known=columns_known,
+        placeholders=tuple(placeholders),
     )
 
 

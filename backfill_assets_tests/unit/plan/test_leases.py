@@ -151,6 +151,19 @@ def test_plans_for_another_environment_are_no_matter() -> None:
     assert not found.collisions and not found.supersedes and found.continues is None
 
 
+@pytest.mark.parametrize("code", [{"a": "a-2"}, {"a": "a-2", "b": "b-1"}], ids=["deleted", "taken back"])
+def test_a_plan_of_a_model_that_the_code_does_not_have_so_is_not_gone_on_with(code: dict[str, str]) -> None:
+    """Nobody could finish it by this code: one's own is replaced, another person's stays as it is."""
+    other = opened(make({"a": "2", "b": "2"}, PROD), "ana")
+    mine = make({"a": "2"}, PROD)
+    own, others = (
+        claim(mine, [other], PROD, by=by, request_of=lambda _: Request(), code=code) for by in ("ana", "bob")
+    )
+    assert own == Claim(supersedes=(other,)) and others == Claim()
+    both = code | {"b": "b-2"}
+    assert claim(mine, [other], PROD, by="bob", request_of=lambda _: Request(), code=both).continues == other
+
+
 def test_a_restatement_and_a_new_version_can_both_be_open() -> None:
     """Mending what prod shows waits for nobody's work on the next version; two restatements exclude each other."""
     new = opened(make({"a": "2"}, PROD), "ana")

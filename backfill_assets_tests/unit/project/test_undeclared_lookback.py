@@ -1,0 +1,133 @@
+"""A query that reads days before its own has to say so: restatements follow what headers say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from backfill_assets.core.errors import ProjectError
+from backfill_assets.project.loader import load_project
+from backfill_assets_tests.unit.project.helpers import EVENTS, SOURCES
+
+
+def roll(bound: str, header: str = "", upper: str = "ds < :end") -> str:
+    return f"""\
+/*
+start: 2024-01-01
+grain: [ds]
+{header}
+*/
+SELECT max(ds) AS ds, sum(clicks) AS clicks
+FROM events
+WHERE {bound}
+  AND {upper}
+"""
+
+
+def refused(root: Path, text: str) -> str:
+    """What is said of the model, "" when it is loaded."""
+    (root / "models").mkdir()
+    (root / "backfill.yml").write_text("name: t\n")
+    (root / "sources.yml").write_text(SOURCES)
+    (root / "models" / "events.sql").write_text(EVENTS)
+    (root / "models" / "roll.sql").write_text(text)
+    try:
+        load_project(root)
+    except ProjectError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("bound", "days"),
+    [
+        ("ds >= date_sub(:start, 2)", "2"),
+        ("ds > date_sub(:start, 2)", "2"),
+        ("date_sub(:start, 2) <= ds", "2"),
+        ("ds = date_sub(:start, 1)", "1"),
+        ("ds >= :start - INTERVAL 3 DAYS", "3"),
+        ("ds >= :start - INTERVAL '1' WEEK", "7"),
+        ("ds >= :start + INTERVAL '-3' DAY", "3"),
+        ("ds >= :start - INTERVAL 1 DAY 2 HOURS", "2"),
+        ("ds >= :start - 3", "3"),
+        ("ds >= CAST(:start AS DATE) - 3", "3"),
+        ("ds >= dateadd(day, -2, :start)", "2"),
+        ("ds >= date_add(:start, -6)", "6"),
+        ("ds >= timestampadd(HOUR, -3, :start)", "1"),
+        ("ds >= to_utc_timestamp(:start - INTERVAL 1 DAY, 'Europe/Berlin')", "1"),
+        ("ds >= add_months(:start, -1)", "31"),
+        ("ds >= date_trunc('MONTH', :start)", "30"),
+        ("ds >= trunc(:start, 'YEAR')", "365"),
+        ("ds BETWEEN date_sub(:start, 6) AND :end", "6"),
+        ("date_add(ds, 2) >= :start", "2"),
+        ("ds + INTERVAL 2 DAYS >= :start", "2"),
+        ("ds >= date_sub(:start, clicks)", "N"),
+        ("ds >= :start - make_interval(0, 0, 0, 3)", "N"),
+        ("ds >= next_day(date_sub(:start, 7), 'MO')", "N"),
+        ("ds < date_sub(:start, 2)", "N"),
+    ],
+)  # fmt: skip
+def test_a_bound_before_the_interval_needs_a_lookback(tmp_path: Path, bound: str, days: str) -> None:
+    """At its line, with what restatements would miss and the number to write."""
+    said = refused(tmp_path, roll(bound))
+    assert "roll.sql:8: the query reads from before `:start` on, and the header has no `lookback`" in said
+    assert "rows of a day depend on days before it, which a restatement would not follow" in said
+    assert f"`lookback: {days}` into the header" in said and "`lookback: 0`, if no row of a day depends on" in said
+
+
+@pytest.mark.parametrize(
+    "bound",
+    [
+        "ds >= :start",
+        "ds >= CAST(:start AS DATE)",
+        "ds >= date_add(:start, 0)",
+        "ds >= date_add(:start, 1)",
+        "ds >= date_trunc('DAY', :start)",
+        "ds >= to_utc_timestamp(:start, 'Europe/Berlin')",
+        "date_sub(ds, 2) >= :start",
+        "ds >= :start AND datediff(:start, ds) < 2",
+        "ds >= :start AND CASE WHEN clicks > 2 THEN :start END IS NULL",
+    ],
+)
+def test_what_is_not_before_the_interval_needs_none(tmp_path: Path, bound: str) -> None:
+    assert refused(tmp_path, roll(bound)) == ""
+
+
+def test_a_time_before_the_interval_that_bounds_nothing(tmp_path: Path) -> None:
+    """It is told of a row, not asked for."""
+    assert refused(tmp_path, roll("ds >= :start").replace("sum(clicks)", "count_if(ds >= date_sub(:start, 2))")) == ""
+
+
+@pytest.mark.parametrize(
+    ("header", "bound"),
+    [
+        ("lookback: 0", "ds >= date_sub(:start, 2)"),
+        ("lookback: 2", "ds >= date_sub(:start, 2)"),
+        ("lookback: 9", "ds >= date_sub(:start, 2)"),
+        ("lookback: 1", "ds >= date_sub(:start, clicks)"),
+        ("lookback: 31", "ds >= add_months(:start, -1)"),
+    ],
+)
+def test_the_word_of_the_author_counts(tmp_path: Path, header: str, bound: str) -> None:
+    assert refused(tmp_path, roll(bound, header)) == ""
+
+
+def test_a_lookback_shorter_than_the_bound_is_refused(tmp_path: Path) -> None:
+    said = refused(tmp_path, roll("ds >= date_sub(:start, 6)", "lookback: 4"))
+    assert "roll.sql:8: the query reads 6 days before `:start`, and `lookback: 4` says fewer" in said
+    assert "write `lookback: 6` into the header, or begin 2 days later" in said
+
+
+@pytest.mark.parametrize(
+    ("cadence", "bound", "number"),
+    [
+        ("monthly", "add_months(:start, -1)", 1),
+        ("monthly", "date_sub(:start, 40)", 2),
+        ("weekly", "date_sub(:start, 8)", 2),
+    ],
+)  # fmt: skip
+def test_it_is_counted_in_the_models_own_intervals(tmp_path: Path, cadence: str, bound: str, number: int) -> None:
+    unit = {"monthly": "month", "weekly": "week"}[cadence]
+    said = refused(tmp_path, roll(f"ds >= {bound}", f"cadence: {cadence}"))
+    assert f"`lookback: {number}` into" in said and f"rows of a {unit} depend on {unit}s before it" in said
