@@ -65,8 +65,9 @@ def create_version_table(job: Job, schema: StructType, location: str) -> tuple[t
         differ = sorted(set(there) ^ set(mine)) or sorted(c for c in mine if mine[c] != there[c])
         raise BuildError(
             f"{job.model.name} computes other columns than its version {job.version} has: {', '.join(differ)}",
-            why="the schema of something that it reads changed without the model or the declared source changing",
-            fix="declare the source's columns in sources.yml as they are now; that makes a new version",
+            why="something that it reads has other columns, or of other types, than when the version was made",
+            fix="see `backfill plan`: with the source's columns declared in sources.yml as they are now it is a new "
+            "version, to be applied and promoted; declared as they were then, this one goes on",
         )
     return columns
 

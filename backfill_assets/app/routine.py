@@ -50,8 +50,11 @@ class Extended:
 
     @property
     def held(self) -> tuple[Obstacle, ...]:
-        """What keeps models, or intervals that were built again, from being shown."""
-        return (*self.settled.held, *self.left, *self.promoted.held)
+        """What keeps models, or intervals that were built again, from being shown. What was left out on purpose is not
+        told once more as not being there."""
+        told = {(o.model, o.intervals) for o in self.left}
+        rest = (o for o in self.promoted.held if (o.model, o.intervals) not in told)
+        return (*self.settled.held, *self.left, *rest)
 
 
 def extend(context: Context, *, run: str = "", follow: Follow = unseen) -> Extended:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyspark.sql.types import DateType, LongType, StructField, StructType
+from pyspark.sql.types import DataType, DateType, DecimalType, LongType, StructField, StructType
 
 from backfill_assets.adapters.version_table import create_version_table
 from backfill_assets.build.engine import Job
@@ -28,3 +28,20 @@ def test_a_column_that_only_an_audit_names(tmp_path: Path, kind: str, arguments:
     assert not (tmp_path / "t").exists()
     fine = a_model("m", audits=(Audit(name="check", kind="not_null", arguments={"columns": ["id", "DS"]}),))
     assert create_version_table(Job(model=fine, version="v", inputs={}), schema, str(tmp_path / "t"))
+
+
+def test_a_column_of_another_type_than_the_table_has(tmp_path: Path) -> None:
+    """Nobody can say whether the declaration was edited: what helps in either case is told."""
+    model = a_model("m", "raw", audits=())
+    names = (model.time_column, *(g for g in model.grain if g != model.time_column))
+
+    def table(type_: DataType) -> None:
+        fields = [StructField(n, DateType() if n == model.time_column else LongType()) for n in names]
+        schema = StructType([*fields, StructField("vat", type_)])
+        create_version_table(Job(model=model, version="v", inputs={}), schema, str(tmp_path / "t"))
+
+    table(DecimalType(10, 2))
+    with pytest.raises(BuildError, match="m computes other columns than its version v has: vat") as told:
+        table(DecimalType(10, 0))
+    assert "without" not in told.value.why and "of other types" in told.value.why
+    assert "as they are now" in told.value.fix and "as they were then" in told.value.fix

@@ -10,7 +10,7 @@ import pytest
 
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
-from backfill_assets.app.routine import published_context
+from backfill_assets.app.routine import extend, published_context
 from backfill_assets.core.model import Column, Project
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Build
@@ -107,6 +107,8 @@ def test_new_days_are_left_out_and_said(tmp_path: Path) -> None:
     assert [o.model for o in left] == ["daily", "running"]
     assert "column amount of its source raw.events is decimal(10,0) by now" in str(left[0])
     assert "promote what is declared now, or take it back" in str(left[0])
+    told = extend(unsparked(root)).held
+    assert [(o.model, o.remedy) for o in told] == [(o.model, o.remedy) for o in left], "once, with what to do"
 
 
 @pytest.mark.parametrize(
