@@ -10,6 +10,7 @@ import pytest
 
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
+from backfill_assets.app.rollback import plan_rollback
 from backfill_assets.app.routine import extend, published_context
 from backfill_assets.core.model import Column, Project
 from backfill_assets.plan.published import published
@@ -18,6 +19,7 @@ from backfill_assets.promote.extend import as_published
 from backfill_assets.state.versions import Version
 from backfill_assets_tests.projects import small_project, write_events
 from backfill_assets_tests.unsparked import build, unsparked
+from backfill_assets_tests.unsparked import extend as extended
 
 STAR = """\
 /*
@@ -165,3 +167,23 @@ def test_a_record_that_has_no_columns(tmp_path: Path) -> None:
     assert why(replace(project, sources=unsaid), entry) == {}
     del entry["columns"]
     assert why(replace(project, sources=edited), entry) == {}
+
+
+def test_a_rollback_builds_nothing_by_another_type(tmp_path: Path) -> None:
+    """A day came since, which the older version would compute by a type that it was never published from."""
+    root = promoted(tmp_path)
+    daily = root / "models" / "daily.sql"
+    text = daily.read_text()
+    daily.write_text(text.replace("sum(amount)", "sum(2 * amount)"))
+    place = unsparked(root)
+    build(place)
+    assert promote_plan(place).verdict.open
+    write_events(root, days=4)
+    settings = root / "backfill.yml"
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"clock": "2024-01-05"}))
+    assert extended(unsparked(root)) == ()
+    assert not [o for o in plan_rollback(unsparked(root))[0].losses if o.model == "daily"]
+    declare(root, '{id: bigint, at: timestamp, kind: string, amount: "decimal(10,0)"}')
+    [loss] = [o for o in plan_rollback(unsparked(root))[0].losses if o.model == "daily"]
+    assert "column amount of its source raw.events is decimal(10,0) by now" in loss.what
+    assert str(loss.intervals) == "2024-01-04" and "put it back" in loss.remedy
