@@ -24,7 +24,7 @@ from backfill_assets.adapters.model_code import load_function
 from backfill_assets.adapters.scoped_rows import changed_outside, keys_frame, scoped_rows
 from backfill_assets.adapters.session_kind import is_remote
 from backfill_assets.adapters.source_keys import SourceKeys
-from backfill_assets.adapters.spark_errors import as_build_error, died, own_code_error
+from backfill_assets.adapters.spark_errors import Query, QueryError, as_build_error, died, own_code_error
 from backfill_assets.adapters.table_log import (
     DeltaTableLog,
     batch_metadata,
@@ -73,7 +73,9 @@ class SparkEngine:
     def prepare(self, job: Job, sample: Interval) -> tuple[tuple[str, str], ...]:
         with self._errors(f"prepare {job.model.name}", job):
             frame = marked(self._frame(job, sample), job.model)
-            return create_version_table(job, frame.schema, self._path(job))
+            with _in_query(job.model):  # a remote session looks into the query no earlier
+                schema = frame.schema
+            return create_version_table(job, schema, self._path(job))
 
     def write(self, job: Job, batch: str, interval: Interval) -> DataCommit:
         model = job.model
@@ -269,7 +271,8 @@ class SparkEngine:
             with ThreadPoolExecutor(max(1, len(job.inputs))) as pool:
                 names = pool.map(lambda item: self._input_view(spark, *item), job.inputs.items())
                 views = dict(zip(map(str.lower, job.inputs), names, strict=True))
-            return spark.sql(splice(model.code, views), args=range_arguments(model, interval))
+            with _in_query(model):
+                return spark.sql(splice(model.code, views), args=range_arguments(model, interval))
         arguments: dict[str, Any] = {"interval": interval}
         for upstream in model.upstreams:
             read = job.inputs[upstream.name]
@@ -396,6 +399,11 @@ class SparkEngine:
             yield
         except BackfillError as error:
             raise error from (None if masked else error.__cause__)
+        except QueryError as refused:
+            error, query = refused.error, Query(path=model.path, line=model.code_line)
+            gone = died(doing, self._jvm)
+            found = as_build_error(error, doing, root=self._root, gone=gone, masked=masked, query=query)
+            raise found from (None if masked else error)
         except (PySparkException, Py4JError) as error:
             found = as_build_error(error, doing, root=self._root, gone=died(doing, self._jvm), masked=masked)
             raise found from (None if masked else error)
@@ -413,3 +421,16 @@ def _reads_masked(job: Job, reads: AuditReads | None) -> bool:
     read = [*job.inputs.values(), *(reads.tables.values() if reads else ())]
     masks = [i.source.mask if isinstance(i, SourceInput) else i.model.mask for i in read]
     return bool(job.model.mask) or any(masks)
+
+
+@contextmanager
+def _in_query(model: Model) -> Generator[None]:
+    """What Spark says here of a model of SQL is about its query."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        if model.language != "sql":
+            raise
+        raise QueryError(error) from error

@@ -70,14 +70,36 @@ class JavaCause:
     message: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A model's query: its file, and its first line there (0: nobody knows, as it was read from a record)."""
+
+    path: Path
+    line: int
+
+
+class QueryError(Exception):
+    """Spark refused a model's query: `error` is what it said of it."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 def as_build_error(
-    error: Exception, doing: str, *, root: Path | None = None, gone: EngineDiedError | None = None, masked: bool = False
+    error: Exception,
+    doing: str,
+    *,
+    root: Path | None = None,
+    gone: EngineDiedError | None = None,
+    masked: bool = False,
+    query: Query | None = None,
 ) -> BuildError:
     """The error as one of ours; `doing` completes “cannot …”. `gone`: what happened where Spark's JVM does not answer
-    any more. `masked`: its message may hold values that nobody should see."""
+    any more. `masked`: its message may hold values that nobody should see. `query`: what Spark refused."""
     if gone is not None:
         return gone
-    return classified(causes(error), doing, root=root, masked=masked)
+    return classified(causes(error), doing, root=root, masked=masked, query=query)
 
 
 def died(doing: str, jvm: object | None = None) -> EngineDiedError | None:
@@ -115,12 +137,20 @@ def engine_died(doing: str, *, memory: bool = False) -> EngineDiedError:
     )
 
 
-def classified(chain: Sequence[JavaCause], doing: str, *, root: Path | None = None, masked: bool = False) -> BuildError:
+def classified(
+    chain: Sequence[JavaCause],
+    doing: str,
+    *,
+    root: Path | None = None,
+    masked: bool = False,
+    query: Query | None = None,
+) -> BuildError:
     """What the chain of exceptions, outermost first, means for a build."""
     text = "\n".join(f"{c.kind}: {c.message}" for c in chain)
     cannot, why = f"cannot {doing}", spark_reason(chain, root)
     lacks_import = "ModuleNotFoundError" in why
     why = hide_values(why) if masked else why
+    why = _placed(why, query, root) if query else why
 
     def any_of(marks: Sequence[str]) -> bool:
         return any(mark in text for mark in marks)
@@ -233,7 +263,17 @@ def spark_reason(chain: Sequence[JavaCause], root: Path | None = None) -> str:
     return f"{reading} {said}" if reading and reading != said else said
 
 
+def _placed(why: str, query: Query, root: Path | None) -> str:
+    """With the file and its line instead of Spark's position, which counts from the query's first line."""
+    at = _POSITION.search(why)
+    why = why[: at.start()].rstrip() if at else why
+    inside = root is not None and query.path.is_relative_to(root)
+    file = query.path.relative_to(root).as_posix() if root is not None and inside else query.path.name
+    return f"{why} ({file}:{query.line + int(at[1]) - 1})" if at and query.line else f"{why} ({file})"
+
+
 _LONGEST = 20
+_POSITION = re.compile(r"(?:;\s*|\()line (\d+),? pos \d+\)?;?$")
 _SQLSTATE = re.compile(r"SQLSTATE: (\w{5})")
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
 

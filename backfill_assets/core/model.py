@@ -174,7 +174,8 @@ class Model:
     path: Path
     language: Language
     code: str
-    code_line: int = 1
+    code_line: int = 0
+    """Where in its file the code begins; 0: it was read from a record, and the file may be another by now."""
     text: str = ""
     """A digest of the code, with what it imports of the project; without comments and spacing."""
     files: Mapping[str, str] = field(default_factory=dict[str, str])

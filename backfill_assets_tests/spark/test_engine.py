@@ -218,3 +218,14 @@ def test_values_that_changed_places_with_null_differ(spark: SparkSession, tmp_pa
     assert str(engine(place).differing(model, ["A", "B"], one, other)) == "2024-01-01..2024-01-02", "names have no case"
     assert not engine(place).differing(model, ["ds", "id"], one, other)
     assert not engine(place).differing(model, ["a", "b"], one, one)
+
+
+def test_a_query_that_spark_refuses_is_told_with_its_file_and_line(spark: SparkSession, tmp_path: Path) -> None:
+    """sqlglot takes the subquery, and Spark says where by the query's own lines."""
+    write_events(tmp_path, days=1)
+    query = "SELECT CAST(at AS DATE) AS ds, count(*) AS n\nFROM raw.events\nWHERE at >= :start AND at < :end\n"
+    query += "GROUP BY CAST(at AS DATE), (SELECT max(id) FROM raw.events AS e WHERE e.kind = events.kind)\n"
+    place = Context.open(write_project(tmp_path, {"lsub.sql": f"/*\nstart: 2024-01-01\ngrain: [ds]\n*/\n{query}"}))
+    with pytest.raises(BuildError, match="cannot prepare lsub") as refused:
+        engine(place).prepare(job(place, "lsub"), days("2024-01-01"))
+    assert refused.value.why.endswith("(models/lsub.sql:8)"), refused.value.why

@@ -8,7 +8,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from backfill_assets.adapters.spark_errors import JavaCause, causes, classified, died, own_code_error, spark_reason
+from backfill_assets.adapters.spark_errors import (
+    JavaCause,
+    Query,
+    causes,
+    classified,
+    died,
+    own_code_error,
+    spark_reason,
+)
 from backfill_assets.core.errors import (
     BuildError,
     DataError,
@@ -224,3 +232,32 @@ def test_how_a_jvm_ended_says_why(code: int, kind: type[EngineDiedError]) -> Non
         gone = died("build a 2024-01-01", SimpleNamespace(proc=process))
     assert type(gone) is kind
     assert gone is not None and "spark.driver.memory" in gone.fix and ("ran out" in gone.what) is (code != 1)
+
+
+SUBQUERY = "[UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.X] Unsupported subquery expression. SQLSTATE: 0A000"
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (f"{SUBQUERY}; line 1 pos 64", f"{SUBQUERY} (models/lsub.sql:6)"),
+        (f"{SUBQUERY}; line 3 pos 2;\n'Project ['x]\n+- OneRowRelation", f"{SUBQUERY} (models/lsub.sql:8)"),
+        ("[PARSE_SYNTAX_ERROR] Syntax error at 'x'. SQLSTATE: 42601 (line 2, pos 7)\n\n== SQL ==\n",
+         "[PARSE_SYNTAX_ERROR] Syntax error at 'x'. SQLSTATE: 42601 (models/lsub.sql:7)"),
+        (SUBQUERY, f"{SUBQUERY} (models/lsub.sql)"),
+    ],
+)  # fmt: skip
+def test_a_query_that_is_refused_is_told_with_its_file_and_line(said: str, why: str) -> None:
+    """Spark counts from the query's first line, and the file has a header above it."""
+    chain = [JavaCause("org.apache.spark.sql.catalyst.ExtendedAnalysisException", said)]
+    query = Query(path=ROOT / "models" / "lsub.sql", line=6)
+    found = classified(chain, "prepare lsub", root=ROOT, query=query)
+    assert str(found).splitlines()[:2] == ["cannot prepare lsub", f"why: {why}"]
+
+
+def test_a_query_from_a_record_has_no_line() -> None:
+    """Its file may say something else by now."""
+    chain = [JavaCause("org.apache.spark.sql.catalyst.ExtendedAnalysisException", f"{SUBQUERY}; line 1 pos 64")]
+    query = Query(path=ROOT / "models" / "lsub.sql", line=0)
+    assert classified(chain, "prepare lsub", root=ROOT, query=query).why == f"{SUBQUERY} (models/lsub.sql)"
+    assert classified(chain, "compare lsub", root=ROOT).why == f"{SUBQUERY}; line 1 pos 64"
