@@ -35,7 +35,7 @@ def read_sql_model(path: Path, problems: list[Problem]) -> Draft:
     name = path.stem
     if problem := name_problem(name):
         what, why = f"`{name[:60]}` cannot name a model", problem
-        fix = "rename the file: letters, digits and _, not starting with a digit"
+        fix = "rename the file: ASCII letters (a-z, A-Z), digits and _, not starting with a digit"
         problems.append(Problem(file=path, line=1, what=what, why=why, fix=fix))
     header_text, header_line, code, code_line = _split(text)
     header, wrong = None, frozenset[str]()
