@@ -43,7 +43,11 @@ class Window:
         """The window that begins on a day of its place; None where a clock change leaves nothing of it."""
         zone, midnight = ZoneInfo(self.time_zone), datetime.combine(day, time(0))
         start = _instant(midnight + timedelta(minutes=self.start), zone, fold=0)
-        end = _instant(midnight + timedelta(days=self.end <= self.start, minutes=self.end), zone, fold=1)
+        ends = midnight + timedelta(days=self.end <= self.start, minutes=self.end)
+        end = _instant(ends, zone, fold=1)
+        before = (end - timedelta(minutes=1)).astimezone(zone).replace(tzinfo=None)
+        if before >= ends:  # the clock goes back to just the end: it never shows less again
+            end = _instant(ends, zone, fold=0)
         return Interval(start, end) if start < end else None
 
     def around(self, now: datetime) -> Iterator[Interval]:

@@ -227,7 +227,9 @@ def identifier(value: object) -> str:
     if isinstance(value, bool):
         raise ValueError(_BOOLEAN)
     if not isinstance(value, str) or not IDENTIFIER.fullmatch(value):
-        raise ValueError(f"{shown(value)} is not a name (letters, digits and _, not starting with a digit)")
+        raise ValueError(
+            f"{shown(value)} is not a name (ASCII letters (a-z, A-Z), digits and _, not starting with a digit)"
+        )
     if len(value) > LONGEST:
         raise ValueError(f"{shown(value)} is longer than {LONGEST} characters")
     return value
@@ -236,7 +238,7 @@ def identifier(value: object) -> str:
 def name_problem(name: str) -> str:
     """Why a model cannot be called this; empty when it can."""
     if not IDENTIFIER.fullmatch(name):
-        return "it is not made of letters, digits and _ only, or starts with a digit"
+        return "it is not made of ASCII letters (a-z, A-Z), digits and _ only, or starts with a digit"
     if len(name) > LONGEST_MODEL:
         return f"it is longer than {LONGEST_MODEL} characters"
     return "the warehouse keeps its own records under this name" if name.lower() in _TAKEN else ""

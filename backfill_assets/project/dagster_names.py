@@ -47,7 +47,7 @@ def key_parts(prefix: str | Sequence[str]) -> tuple[str, ...]:
     parts = tuple(prefix.split("/") if prefix else ()) if isinstance(prefix, str) else tuple(prefix)
     for part in parts:
         if not _NAME.fullmatch(part) or not part.isascii():
-            raise ValueError(f"{part!r} is not a part of a key: letters, digits and _ are allowed")
+            raise ValueError(f"{part!r} is not a part of a key: ASCII letters, digits and _ are allowed")
     if len("/".join(parts)) > LONGEST:
         raise ValueError(f"it is longer than {LONGEST} characters")
     return parts
@@ -56,5 +56,5 @@ def key_parts(prefix: str | Sequence[str]) -> tuple[str, ...]:
 def name_prefix(prefix: str) -> str:
     """A prefix of names. Raises ValueError."""
     if prefix and (not _NAME.fullmatch(prefix) or not prefix.isascii() or len(prefix) > LONGEST):
-        raise ValueError(f"{prefix!r}: letters, digits and _ are allowed, {LONGEST} characters at most")
+        raise ValueError(f"{prefix!r}: ASCII letters, digits and _ are allowed, {LONGEST} characters at most")
     return prefix

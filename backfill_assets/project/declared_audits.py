@@ -34,7 +34,7 @@ def parse_audits(
         if name is None:
             continue
         if not _NAME.fullmatch(name):
-            fix = "use letters, digits and _ only"
+            fix = "use ASCII letters (a-z, A-Z), digits and _ only"
             problems.append(Problem(file=document.file, line=line, what=f"`{name}` cannot name an audit", fix=fix))
         elif name in explicit:
             why = f"line {explicit[name]} has the same name, and results are filed by name"

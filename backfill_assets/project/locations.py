@@ -43,9 +43,8 @@ def wrong_environment(name: str) -> str:
     """
     folded = name.lower()
     if not _SCHEMA.fullmatch(name) or not name.isascii() or len(name) > 128:
-        return (
-            "letters, digits and _ are allowed, no digit first, 128 characters at most: it is the schema of the views"
-        )
+        rule = "ASCII letters, digits and _ are allowed, no digit first, 128 characters at most"
+        return f"{rule}: it is the schema of the views"
     if folded in RESERVED:
         return f"catalogs keep the schema `{folded}` for themselves"
     if folded.startswith("plan_"):

@@ -76,7 +76,7 @@ def _draft(
     lines: dict[Path_, int] = {}
     document = Document(file=path, line=decorator.lineno, data=data, lines=lines)
     if problem := name_problem(node.name):
-        fix = "rename the function: letters, digits and _"
+        fix = "rename the function: ASCII letters (a-z, A-Z), digits and _"
         problems.append(
             Problem(file=path, line=node.lineno, what=f"`{node.name[:60]}` cannot name a model", why=problem, fix=fix)
         )

@@ -50,12 +50,13 @@ class Reading:
     """By model: what is known from its own file, and of its query."""
 
 
-def read_project(root: Path, records: ReadRecords, *, audits: bool = True) -> Reading:
+def read_project(root: Path, records: ReadRecords, *, recorded: bool = False) -> Reading:
     """Read the project in a folder. Raises ProjectError with every problem of every file at once.
 
-    `records` reads those of a warehouse. Without `audits`, the files and tables that audits name need not be there.
+    `records` reads those of a warehouse. `recorded`: the files are a version's, of its record. What audits name need
+    not be there, and what a later release asks authors to write is not asked for.
     """
-    files = _read_files(root, audits=audits)
+    files = _read_files(root, recorded=recorded)
     python = {name for name, model in files.models.items() if model.language == "python"}
     strange = files.settings.untrusted and python
     there = records(files.settings.warehouse) if strange or any(m.same_as for m in files.models.values()) else {}
@@ -99,13 +100,13 @@ class _Files:
     """Those of what Python models were compiled to."""
 
 
-def _read_files(root: Path, *, audits: bool) -> _Files:
+def _read_files(root: Path, *, recorded: bool) -> _Files:
     """Raises ProjectError with every problem of every file."""
     problems: list[Problem] = []
     settings = read_settings(root, problems)
     problems += misnamed(root)
     declared = read_sources(root, problems)
-    drafts = list(_drafts(root, problems))
+    drafts = list(_drafts(root, problems, recorded=recorded))
     linked = link(drafts, declared.entries, problems, certain=declared.certain)
     consumers = read_consumers(root, [d.name for d in drafts], settings.environment, problems)
 
@@ -129,7 +130,7 @@ def _read_files(root: Path, *, audits: bool) -> _Files:
     problems += zone_problems(models, linked.drafts)
     for name, found in columns.outputs.items():
         problems += misread_bounds(linked.drafts[name], found, columns.visible)
-    if audits:
+    if not recorded:
         models = link_audits(root, models, declared.entries, columns.visible, problems, certain=declared.certain)
     if problems:
         raise ProjectError(problems)
@@ -254,12 +255,12 @@ def _reached(name: str, models: Mapping[str, Model], changed: Collection[str]) -
     return tuple(n for n in models if n in reached and n in changed and n != name)
 
 
-def _drafts(root: Path, problems: list[Problem]) -> Iterator[Draft]:
+def _drafts(root: Path, problems: list[Problem], *, recorded: bool) -> Iterator[Draft]:
     """The models of all files, by path."""
     for path in model_files(root):
         if path.name.startswith("_"):
             continue
         if path.suffix == ".sql":
-            yield read_sql_model(path, problems)
+            yield read_sql_model(path, problems, recorded=recorded)
         else:
             yield from read_python_models(path, root, problems)

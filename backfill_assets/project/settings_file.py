@@ -207,7 +207,7 @@ class _Dagster(Strict):
 def _catalog(value: object) -> str:
     found = text(value)
     if not _CATALOG.fullmatch(found):
-        raise ValueError("not a name of letters, digits and _, no digit first")
+        raise ValueError("not a name of ASCII letters, digits and _, no digit first")
     return found
 
 

@@ -25,7 +25,7 @@ _PARAMETERS = ("start", "end")
 _HEADER_LIKE = re.compile(r"\s*/\*[^*]*?^\s*((?:start|grain|owner|cadence|audits)\s*:)", re.MULTILINE)
 
 
-def read_sql_model(path: Path, problems: list[Problem]) -> Draft:
+def read_sql_model(path: Path, problems: list[Problem], *, recorded: bool = False) -> Draft:
     """The model in a `.sql` file; its own problems are appended. One that cannot be read is nothing but a name."""
     text = read_text(path, problems)
     if text is None:
@@ -35,7 +35,7 @@ def read_sql_model(path: Path, problems: list[Problem]) -> Draft:
     name = path.stem
     if problem := name_problem(name):
         what, why = f"`{name[:60]}` cannot name a model", problem
-        fix = "rename the file: letters, digits and _, not starting with a digit"
+        fix = "rename the file: ASCII letters (a-z, A-Z), digits and _, not starting with a digit"
         problems.append(Problem(file=path, line=1, what=what, why=why, fix=fix))
     header_text, header_line, code, code_line = _split(text)
     header, wrong = None, frozenset[str]()
@@ -61,7 +61,8 @@ def read_sql_model(path: Path, problems: list[Problem]) -> Draft:
         wrong=wrong, reads=tuple(reads.values()), sql=sql, logic=sql_logic(sql) if sql else "",
         uses=tuple(_uses(sql, code_line)) if sql else (),
     )  # fmt: skip
-    problems += lookback_problems(draft)
+    if not recorded:
+        problems += lookback_problems(draft)
     return draft
 
 

@@ -94,7 +94,9 @@ def _columns_otherwise(source: Source, upstream: Upstream, declared: str, signat
     now = {c.name.lower(): c.type for c in source.columns}
     if not then or not now:
         return ""
-    places = [list(columns) for columns in (then, now)] if source.columns_by == "place" else []
+    # By name: a record of an older release, which does not say the places.
+    said = source.columns_by == "place" and list(then) != sorted(then)
+    places = [list(columns) for columns in (then, now)] if said else []
     refs = signature.row_reads.union(*signature.column_reads.values())
     whole = not refs
     reads = {r.column for r in refs if r.table == source.name}

@@ -2,7 +2,8 @@
 
 The record of a version holds the texts of its files, of its sources and its settings. Put into a folder, together with
 those of its upstream versions, they are a project: reading it gives the signature that this release would have given.
-Records of 4096d34 hold the code only: sources and settings are those of now, if the hash of then says so.
+Records of 4096d34 hold the code only: sources and settings are those of now, if the hash of then says so. Records of
+up to algorithm 6 may have a source's columns by name: their order is that of now.
 """
 
 from __future__ import annotations
@@ -72,7 +73,10 @@ def signature_now(
         if found.get("algorithm", UNNUMBERED) <= SUBSTITUTED and any("${" in text for text in found["files"].values()):
             raise Unproved(f"then Spark replaced `${{…}}` in the text of {key[0]}; nothing says by what")
         project = cast(Mapping[str, Any], found["project"])
-        for there, more, same in ((files, found["files"], str), (sources, project["sources"], json.loads)):
+        entries = {
+            name: _in_order(text, here.sources.get(name) if here else None) for name, text in project["sources"].items()
+        }
+        for there, more, same in ((files, found["files"], str), (sources, entries, json.loads)):
             for name, text in more.items():
                 if same(there.setdefault(name, text)) != same(text):
                     raise Unproved(f"two versions that it reads have different texts of {name}: no project holds both")
@@ -89,6 +93,17 @@ def signature_now(
     if (signature := reading.project.signatures.get(model)) is None:
         raise Unproved("its file, as it was recorded, holds no such model")
     return signature
+
+
+def _in_order(then: str, now: str | None) -> str:
+    """A source's entry, with its columns in the order of now where the record has them by their names: releases wrote
+    them so, which says nothing of their places."""
+    entry: dict[str, Any] = json.loads(then)
+    columns: dict[str, Any] = entry.get("columns") or {}
+    order = list(cast(Mapping[str, Any], json.loads(now).get("columns") or {})) if now else []
+    if list(columns) != sorted(columns) or sorted(order) != sorted(columns):
+        return then
+    return json.dumps(entry | {"columns": {name: columns[name] for name in order}})
 
 
 def _completed(name: str, found: Stored, here: LoadedSettings | None) -> Stored:
@@ -123,7 +138,7 @@ def _read(files: Mapping[str, str], sources: Mapping[str, str], spark: str) -> R
         (root / "sources.yml").write_text(json.dumps({"sources": entries}), encoding="utf-8")
         (root / "backfill.yml").write_text(json.dumps({"spark": json.loads(spark)}), encoding="utf-8")
         try:
-            return read_project(root, no_records, audits=False)
+            return read_project(root, no_records, recorded=True)
         except ProjectError as error:
             raise Unproved(f"this release does not take its text: {error.problems[0].what}") from None
         except (BackfillError, OSError) as error:

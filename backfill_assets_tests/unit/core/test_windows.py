@@ -73,6 +73,7 @@ def by_the_minute(one: str, zone: str, around: datetime) -> set[datetime]:
 @example(150, 240, "Sun", CHANGES[0], BERLIN)
 @example(60, 150, "Sun", CHANGES[0], BERLIN)
 @example(130, 170, "", CHANGES[0], BERLIN)
+@example(0, 120, "", CHANGES[1], BERLIN)
 @example(150, 240, "", CHANGES[1], BERLIN)
 @example(60, 150, "", CHANGES[1], BERLIN)
 def test_as_the_clock_of_the_place_says(start: int, end: int, days: str, at: str, zone: str) -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.core.errors import ProjectError
+from backfill_assets.core.errors import Problem, ProjectError
 from backfill_assets.project.loader import load_project
-from backfill_assets_tests.unit.project.helpers import PYTHON, SOURCES, project, sql
+from backfill_assets.project.sql_files import read_sql_model
+from backfill_assets_tests.unit.project.helpers import EVENTS, PYTHON, SOURCES, project, sql
 
 WHERE = "WHERE ds >= :start AND ds < :end"
 HEADER = "start: 2024-01-01\ngrain: [ds]\n"
@@ -205,3 +206,15 @@ def test_name_twice_in_different_case(tmp_path: Path) -> None:
     root = project(tmp_path, Roi_sql=sql(GOOD), roi_py=PYTHON)
     with pytest.raises(ProjectError, match="1 problem"):
         load_project(root)
+
+
+def test_a_name_is_of_ascii_letters(tmp_path: Path) -> None:
+    """`ü` is a letter to whoever reads the message, and none that every catalog takes."""
+    problems: list[Problem] = []
+    file = tmp_path / "übung.sql"
+    file.write_text(EVENTS)
+    read_sql_model(file, problems)
+    [found] = problems
+    assert found.what == "`übung` cannot name a model"
+    assert found.why == "it is not made of ASCII letters (a-z, A-Z), digits and _ only, or starts with a digit"
+    assert found.fix == "rename the file: ASCII letters (a-z, A-Z), digits and _, not starting with a digit"

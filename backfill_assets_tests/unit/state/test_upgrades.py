@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import tarfile
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,15 +14,16 @@ from typing import Any
 import pytest
 
 from backfill_assets.app.context import Context
+from backfill_assets.core.errors import ProjectError
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
 from backfill_assets.plan.category import Category, change_between
 from backfill_assets.plan.changes import unproved
-from backfill_assets.project import algorithm, fingerprint, stored, upgrade
+from backfill_assets.project import algorithm, fingerprint, sql_files, stored, upgrade
 from backfill_assets.promote.promote import promote
 from backfill_assets.state import upgrades
 from backfill_assets.state.release_note import ReleaseNote
-from backfill_assets.state.versions import Version
+from backfill_assets.state.versions import Version, Versions
 from backfill_assets_tests.projects import CHECKOUT, days, write_project
 
 SOURCES = """\
@@ -59,6 +62,10 @@ def scaled(totals, interval):
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """Three models, all of them shown, as the first release built them."""
+    return shown_project(tmp_path)
+
+
+def shown_project(tmp_path: Path) -> Path:
     write_project(tmp_path, {"daily.sql": DAILY, "totals.sql": TOTALS, "scaled.py": SCALED}, sources=SOURCES)
     (tmp_path / "models" / "_scale.py").write_text("FACTOR = 2\n")
     (tmp_path / "audits").mkdir()
@@ -114,6 +121,48 @@ def test_what_did_not_change_keeps_its_versions(root: Path, tmp_path: Path, monk
         assert after.signatures != before.signatures
         patch.setattr(upgrade, "signature_now", lambda *_: pytest.fail("it is recorded already"))
         assert Context.open(root).project.fingerprints == before.fingerprints
+
+
+def test_a_younger_rule_is_not_asked_of_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an author has to write since (`lookback: 0`) makes no new version; what was built without it is proved."""
+    early = TOTALS.replace("ds >= :start", "ds >= date_sub(:start, 1)")
+    monkeypatch.setattr(sys.modules[__name__], "TOTALS", early)
+    with monkeypatch.context() as patch:  # no release asked for it then
+        patch.setattr(sql_files, "lookback_problems", lambda _: ())
+        root = shown_project(tmp_path)
+        before = Context.open(root).project
+    with monkeypatch.context() as patch:
+        another_release(patch, tmp_path)
+        with pytest.raises(ProjectError, match="no `lookback`"):
+            Context.open(root)
+        (root / "models" / "totals.sql").write_text(early.replace("grain:", "lookback: 0\ngrain:"))
+        assert Context.open(root).project.fingerprints == before.fingerprints
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_an_order_of_columns_that_a_record_does_not_say(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_name: bool
+) -> None:
+    """Where files have no header, places decide. Records that have columns by their names are of the order of now."""
+    before = Context.open(root).project
+    entry = json.loads(before.sources["raw.events"].declared)
+    if by_name:
+        entry["columns"] = dict(sorted(entry["columns"].items()))
+        old = {key: _with_entry(v, entry) for key, v in Context.open(root).control.versions.all().items()}
+        monkeypatch.setattr(Versions, "all", lambda _: old)
+    sources = root / "sources.yml"
+    with monkeypatch.context() as patch:
+        another_release(patch, tmp_path)
+        assert Context.open(root).project.fingerprints == before.fingerprints
+    with monkeypatch.context() as patch:
+        another_release(patch, tmp_path)
+        sources.write_text(SOURCES.replace("id: bigint, at: timestamp", "at: timestamp, id: bigint"))
+        assert (Context.open(root).project.fingerprints == before.fingerprints) is by_name
+
+
+def _with_entry(record: Version, entry: object) -> Version:
+    project = {**dict(record.definition["project"]), "sources": {"raw.events": json.dumps(entry)}}  # type: ignore[call-overload]
+    return replace(record, definition={**record.definition, "project": project})
 
 
 def test_a_change_is_told_by_column(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
