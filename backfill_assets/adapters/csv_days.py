@@ -8,6 +8,7 @@ from typing import Any
 
 from backfill_assets.adapters.csv_header import columns_of
 from backfill_assets.adapters.source_files import SourceFile
+from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import FIRST_YEAR, LAST_YEAR, LATEST, NOTHING, Interval, Ranges, utc
 from backfill_assets.core.model import Source
 from backfill_assets.project.object_store import UnreachableError
@@ -69,6 +70,8 @@ def csv_days(file: SourceFile, source: Source) -> Ranges | None:
         values = table.column(name)
     except UnreachableError:  # that nobody answers does not make its days unknown
         raise
+    except PlanError:  # a build refuses it
+        return None
     except (ArrowInvalid, KeyError, OSError, UnicodeError) as error:
         return NOTHING if "Empty CSV" in str(error) else None
     call: Any = compute

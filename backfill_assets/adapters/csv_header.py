@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+import re
+from codecs import getincrementaldecoder
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from backfill_assets.adapters.source_files import SourceFile, each_file
 from backfill_assets.core.errors import PlanError
+from backfill_assets.core.escaping import one_line
 from backfill_assets.core.model import Source
 from backfill_assets.project.object_store import UnreachableError
 
-_BYTES = 1024 * 1024
+_BYTES = 64 * 1024
 """A header that is longer is not read here."""
+_MOST_FILES = 1_000
+"""Looked into by a plan, for a column that few of them have."""
 _MATTER = ("sep", "delimiter", "quote", "escape", "comment", "encoding", "charset", "linesep")
 
 
@@ -34,7 +39,7 @@ def corrupt_record(source: Source) -> str:
 
 def by_header(source: Source, files: Sequence[SourceFile]) -> list[tuple[Columns | None, list[SourceFile]]]:
     """The files by how they have the source's columns; None: that cannot be told. A file without a line has no rows,
-    and is left out. Raises PlanError where a file has a declared column twice."""
+    and is left out. Raises PlanError where a file's header is none of the source."""
     found: dict[Columns | None, list[SourceFile]] = {}
     for file, columns in zip(files, each_file(files, lambda file: columns_of(source, file)), strict=True):
         if columns is None or columns.there:
@@ -44,12 +49,12 @@ def by_header(source: Source, files: Sequence[SourceFile]) -> list[tuple[Columns
 
 def check_declared(source: Source, files: Sequence[SourceFile]) -> None:
     """Raise PlanError where no file has a column that the source declares. As many files are looked at as that takes,
-    the newest first: it may be younger than most."""
+    the newest first, as a column may be younger than most; of very many nothing is said."""
     if source.format != "csv" or source.columns_by == "place":
         return
     missing = {c.name for c in source.columns if c.name.lower() != corrupt_record(source)}
     newest: SourceFile | None = None
-    for file in sorted(files, key=lambda file: file.written, reverse=True):
+    for file in sorted(files, key=lambda file: file.written, reverse=True)[: _MOST_FILES + 1]:
         columns = columns_of(source, file)
         if columns is None:
             return
@@ -57,30 +62,41 @@ def check_declared(source: Source, files: Sequence[SourceFile]) -> None:
         missing -= {*columns.there, *columns.folders}
         if not missing:
             return
-    if newest is not None:
+    if newest is not None and len(files) <= _MOST_FILES:
         names = ", ".join(c.name for c in source.columns if c.name in missing)
-        raise PlanError(
-            f"no file of source {source.name} has the column {names}",
-            why=f"the header of {newest.place} is: {', '.join(header_of(source, newest) or ())}",
-            fix=f"call it in {source.file}:{source.line} as the files do; with `options: {{enforceSchema: true}}` "
-            "columns go by their places, whatever a header says",
-        )
+        raise _unlike(source, newest, f"no file of source {source.name} has the column {names}")
 
 
 def columns_of(source: Source, file: SourceFile) -> Columns | None:
-    """How a file has the columns; None where that cannot be told. Raises PlanError where it has one twice."""
+    """How a file has the columns; None where that cannot be told.
+
+    Raises PlanError where its header is none of the source: it has a column twice, no declared one, or not the one that
+    says which time a row is of, so that all of its rows would be of none.
+    """
     if (names := header_of(source, file)) is None:
         return None
     declared = {c.name.lower(): c.name for c in source.columns}
-    there = tuple(declared.get(name.lower()) for name in names)
+    parts = {part.partition("=")[0].lower() for part in file.inside[:-1] if "=" in part}
+    folders = tuple(name for low, name in declared.items() if low in parts)
+    # What a folder says counts, as Spark has it, also where the file has a column of that name.
+    there = tuple(None if name.lower() in parts else declared.get(name.lower()) for name in names)
     if twice := sorted({name for name in there if name and there.count(name) > 1}):
-        raise PlanError(
-            f"a file of source {source.name} has the column {', '.join(twice)} more than once",
-            why=f"the header of {file.place} is: {', '.join(names)}",
-            fix="give each column of the file a name of its own",
-        )
-    folders = {part.partition("=")[0].lower() for part in file.inside[:-1] if "=" in part}
-    return Columns(there=there, folders=tuple(n for low, n in declared.items() if low in folders and n not in there))
+        raise _unlike(source, file, f"a file of source {source.name} has the column {', '.join(twice)} more than once")
+    known = {name.lower() for name in (*there, *folders) if name}
+    if there and not known - parts and declared.keys() - parts:
+        raise _unlike(source, file, f"a file of source {source.name} has none of its columns")
+    if there and source.time_column and source.time_column.lower() not in known:
+        raise _unlike(source, file, f"a file of source {source.name} lacks {source.time_column}, its time column")
+    return Columns(there=there, folders=folders)
+
+
+def _unlike(source: Source, file: SourceFile, what: str) -> PlanError:
+    return PlanError(
+        what,
+        why=f"the header of {file.place} is: {one_line(', '.join(header_of(source, file) or ()))[:300]}",
+        fix=f"call columns in {source.file}:{source.line} as the files do, each once; with `options: {{enforceSchema: "
+        "true}` they go by their places, whatever a header says",
+    )
 
 
 def header_of(source: Source, file: SourceFile) -> tuple[str, ...] | None:
@@ -93,24 +109,31 @@ def header_of(source: Source, file: SourceFile) -> tuple[str, ...] | None:
 def _header(file: SourceFile, options: tuple[tuple[str, str], ...]) -> tuple[str, ...] | None:
     said = dict(options)
     try:
+        decoder = getincrementaldecoder(said.get("encoding") or said.get("charset") or "utf-8")("strict")
         with file.text() as opened:
             content = bytes(opened.read(_BYTES))
-        text = content.decode(said.get("encoding", said.get("charset", "utf-8-sig")), errors="replace")
+        text = decoder.decode(content).removeprefix("\ufeff")
+        return _names(text, said, whole=len(content) < _BYTES)
     except UnreachableError:
         raise
-    except (OSError, ValueError, LookupError):  # it is gone, damaged, or nobody may read it: whoever reads it says so
+    except (OSError, ValueError, LookupError, csv.Error):  # gone, damaged, nobody may read it: whoever reads it says so
         return None
-    text, comment = text.removeprefix("\ufeff"), said.get("comment")
-    lines = text.split(said["linesep"]) if "linesep" in said else text.splitlines()
-    line = next((one for one in lines if one.strip() and not (comment and one.startswith(comment))), "")
-    if len(line) == len(text) and len(content) == _BYTES:
-        return None
-    return tuple(name.strip() for name in _names(line, said)) if line else ()
 
 
-def _names(line: str, said: dict[str, str]) -> Iterable[str]:
-    separator, quote = said.get("sep", said.get("delimiter", ",")).replace("\\t", "\t"), said["quote"]
+def _names(text: str, said: dict[str, str], *, whole: bool) -> tuple[str, ...] | None:
+    """The names in a text's first line; `whole`: it is all of the file."""
+    lines = text.split(said["linesep"]) if "linesep" in said else re.split(r"\r\n|\r|\n", text)
+    comment = said.get("comment")
+    number = next((n for n, one in enumerate(lines) if one.strip() and not (comment and one.startswith(comment))), None)
+    if number is None:
+        return () if whole else None
+    line, quote = lines[number], said["quote"]
+    odd = quote and line.count(quote) % 2  # a name goes on in the next line
+    if odd or (number == len(lines) - 1 and not whole) or any(not c.isprintable() and c != "\t" for c in line):
+        return None
+    separator = (said.get("sep") or said.get("delimiter") or ",").replace("\\t", "\t")
     if len(separator) != 1 or len(quote) > 1:  # more than the reader takes
-        return [name.strip().strip(quote) for name in line.split(separator)]
+        return tuple(name.strip().strip(quote) for name in line.split(separator))
     quoting = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
-    return next(csv.reader([line], delimiter=separator, quotechar=quote or None, quoting=quoting), [])
+    found = next(csv.reader([line], delimiter=separator, quotechar=quote or None, quoting=quoting), [])
+    return tuple(name.strip() for name in found)

@@ -122,7 +122,7 @@ def check_pin(read: Input) -> None:
     """Raise SourceChangedError when the source's files are not those of the plan. Delta's commits stay as they are."""
     if isinstance(read, SourceInput) and "files" in read.pin:
         try:
-            found = FilePins().pin(read.source)
+            found = FilePins().state(read.source)
         except UnreachableError as error:  # nothing is known of the files
             raise TransientBuildError(error.what, why=error.why, fix=error.fix) from error
         except (PlanError, OSError):  # none is there, or one went while it was looked at
@@ -206,8 +206,6 @@ def _named(
     corrupt = [name for name in names if name.lower() == corrupt_record(source)]
     schema = own | {name: declared[name] for name in (*columns.folders, *corrupt)}
     frame = _loaded(reader.schema(_schema(schema)), source.path, files)
-    if list(schema) == names:
-        return frame
     return frame.selectExpr(
         *(quoted(n) if n in schema else f"CAST(NULL AS {declared[n]}) AS {quoted(n)}" for n in names)
     )

@@ -81,15 +81,24 @@ def read_log(location: str) -> LogFolder:
                 if len(name) == _ENTRY_LENGTH and name.endswith(".json") and name[:20].isdecimal():
                     entries[int(name[:20])] = file  # no pattern: there are a thousand a table, and hundreds of tables
                 elif (part := _CHECKPOINT.fullmatch(name)) or name == HINT:
-                    stat = file.stat()
-                    beside.add((name, (stat.st_size, stat.st_mtime_ns)))
-                    if part and stat.st_size:
+                    size, written = _stamp(file)
+                    beside.add((name, (size, written)))
+                    if part and size:
                         of = int(part[3] or 1)
                         parts.setdefault((int(part[1]), of), set()).add(int(part[2] or 1))
     except FileNotFoundError:
         return LogFolder()
     whole = frozenset(commit for (commit, of), have in parts.items() if len(have) == of)
     return LogFolder(entries=_Stamps(entries), checkpoints=whole, beside=frozenset(beside))
+
+
+def _stamp(file: os.DirEntry[str]) -> Stamp:
+    """Of a file that went since it was listed, as Spark's hint does while it is written again: nothing."""
+    try:
+        stat = file.stat()
+    except FileNotFoundError:
+        return 0, 0
+    return stat.st_size, stat.st_mtime_ns
 
 
 class _Stamps(Mapping[int, Stamp]):
@@ -100,11 +109,7 @@ class _Stamps(Mapping[int, Stamp]):
         self._files = files
 
     def __getitem__(self, commit: int) -> Stamp:
-        try:
-            stat = self._files[commit].stat()
-        except FileNotFoundError:
-            return 0, 0
-        return stat.st_size, stat.st_mtime_ns
+        return _stamp(self._files[commit])
 
     def __contains__(self, commit: object) -> bool:
         return commit in self._files

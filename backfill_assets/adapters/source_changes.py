@@ -184,7 +184,7 @@ def _files(source: Source, root: str) -> SourceHistory:
         return SourceHistory(unwatched=f"there are no files at {root}")
     if len(files) > MOST_FILES:
         return SourceHistory(unwatched=f"it has more than {MOST_FILES} files: to look at each takes too long")
-    digest = str(FilePins().pin(source).get("files", ""))
+    digest = str(FilePins().state(source).get("files", ""))
     read = source.time_column is not None and is_readable(source, files)
     days = each_file(files, lambda file: _days_of(file, source, read=read))
     changes = [

@@ -25,6 +25,13 @@ class FilePins:
 
     def pin(self, source: Source) -> Mapping[str, object]:
         """Raises PlanError when the source's path holds nothing, or nothing of a column that it declares."""
+        state = self.state(source)
+        if "files" in state:
+            check_declared(source, files_at(cast(str, source.path)))
+        return state
+
+    def state(self, source: Source) -> Mapping[str, object]:
+        """Raises PlanError when the source's path holds nothing."""
         if source.path is None:
             return {"unpinned": f"catalog table {source.table}: read as it is when the build runs"}
         if source.format == "delta":
@@ -40,7 +47,6 @@ class FilePins:
             return {"unpinned": f"{said}; a Delta table has commits instead"}
         if not files:
             raise _absent(source, "there are no files")
-        check_declared(source, files)
         digest = hashlib.sha256()
         for file in files:
             digest.update(os.fsencode(f"{file.place}\0{file.stamp}\n"))

@@ -187,7 +187,7 @@ def classified(
         )
     if any_of(VANISHED):
         return SourceChangedError(cannot, why=why, fix="bring the file back, or plan again: backfill plan")
-    if "MALFORMED_RECORD_IN_PARSING" in text:
+    if "MALFORMED_RECORD_IN_PARSING" in text and "FAILED_READ_FILE" in text:  # a query may parse, too
         of_a_day = re.search(r"reading file \S+/[^/=\s]+=", text)  # others of the source's files can be read without it
         return (DataError if of_a_day else BuildError)(
             cannot,

@@ -286,6 +286,13 @@ class SourceReady:
     """The name of a file that a day's folder gets when the day is complete. Empty: there is a row of a later time."""
 
 
+def deciding_options(options: Mapping[str, str]) -> dict[str, str]:
+    """The options of a source that decide which rows it has. Whether a line that cannot be read is refused or NULL is
+    none of them: where nothing was refused, both give the same."""
+    refusing = (("mode", "FAILFAST"), ("mode", "PERMISSIVE"))
+    return {name: value for name, value in options.items() if (name.lower(), value.upper()) not in refusing}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """A table that others write. Exactly one of `path` (absolute, or a URI) and `table` (a catalog name) is set."""

@@ -20,6 +20,9 @@ UNNUMBERED = 2
 SUBSTITUTED = 4
 """Up to here Spark put variables into queries: `'${env:HOME}'` gave other rows than it gives now."""
 
+BY_PLACE = 7
+"""From here on the places of columns count where values go by them, and records have columns in their order."""
+
 
 def version_of(signature: Signature) -> str:
     """The name of the version: tables of the same name are the same table.

@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from backfill_assets.core.digest import digest
-from backfill_assets.core.model import ALL, EXACT, Column, ColumnRef, Model, Signature, Source
+from backfill_assets.core.model import ALL, EXACT, Column, ColumnRef, Model, Signature, Source, deciding_options
 from backfill_assets.project.algorithm import column_of_whole, version_of
 from backfill_assets.project.spark_settings import settings_that_count
 from backfill_assets.python_models.reads import is_model_decorator, mentions_docstrings
@@ -125,7 +125,7 @@ def declared_key(source: Source) -> frozenset[str] | None:
 
 def source_fingerprint(source: Source, location: str) -> str:
     """A source's physical identity. `location` is its path as written, so that a project's folder may move."""
-    return digest(source.format, location, dict(source.options))
+    return digest(source.format, location, deciding_options(source.options))
 
 
 def sql_logic(sql: Sql) -> str:

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.core.errors import StateError
-from backfill_assets.core.model import ALL, Audit, Model, Project, Signature, Source, Upstream
-from backfill_assets.project.algorithm import ALGORITHM
+from backfill_assets.core.model import ALL, Audit, Model, Project, Signature, Source, Upstream, deciding_options
+from backfill_assets.project.algorithm import ALGORITHM, BY_PLACE
 from backfill_assets.project.locations import plain_path
 from backfill_assets.project.object_store import is_s3, plain_uri
 from backfill_assets.project.spark_settings import settings_that_count
@@ -62,7 +62,9 @@ def declared_otherwise(project: Project, model: Model, stored: Mapping[str, obje
             continue
         if source.name not in then["sources"] or _place(then["sources"][source.name]) != _place(source.declared):
             return f"its source {source.name} is declared otherwise than when it was published"
-        if why := _columns_otherwise(source, upstream, then["sources"][source.name], signature):
+        # Records of older releases may have columns by name, which says nothing of their places.
+        ordered = int(cast(Any, stored.get("named_by") or stored.get("algorithm") or 0)) >= BY_PLACE
+        if why := _columns_otherwise(source, upstream, then["sources"][source.name], signature, ordered=ordered):
             return why
     if settings_that_count(then["spark"]) != settings_that_count(project.settings.spark):
         return "the Spark settings are others than when it was published"
@@ -79,11 +81,13 @@ def _place(declared: str) -> tuple[object, ...]:
         entry.get("format") or "delta",
         plain_path(plain_uri(path) if is_s3(path) else path) if path else None,
         entry.get("table"),
-        said,
+        deciding_options(said),
     )
 
 
-def _columns_otherwise(source: Source, upstream: Upstream, declared: str, signature: Signature) -> str:
+def _columns_otherwise(
+    source: Source, upstream: Upstream, declared: str, signature: Signature, *, ordered: bool
+) -> str:
     """Which column has another type by now, or is gone, or came, so that the version would read something else.
 
     Of code that nobody looks into that is any column; one that came reaches no code that is given the columns that it
@@ -94,8 +98,7 @@ def _columns_otherwise(source: Source, upstream: Upstream, declared: str, signat
     now = {c.name.lower(): c.type for c in source.columns}
     if not then or not now:
         return ""
-    # By name: a record of an older release, which does not say the places.
-    said = source.columns_by == "place" and list(then) != sorted(then)
+    said = source.columns_by == "place" and (ordered or list(then) != sorted(then))
     places = [list(columns) for columns in (then, now)] if said else []
     refs = signature.row_reads.union(*signature.column_reads.values())
     whole = not refs

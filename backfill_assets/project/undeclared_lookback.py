@@ -26,7 +26,7 @@ def lookback_problems(draft: Draft) -> Iterator[Problem]:
         yield _undeclared(draft, header, intervals, bound.line)
     elif said is not None and known:
         intervals, bound = max(known, key=lambda found: found[0])
-        if intervals > said:
+        if intervals > said + bound.strict:
             yield _too_short(draft, header, intervals, bound.line)
 
 

@@ -101,7 +101,7 @@ def _in_order(then: str, now: str | None) -> str:
     entry: dict[str, Any] = json.loads(then)
     columns: dict[str, Any] = entry.get("columns") or {}
     order = list(cast(Mapping[str, Any], json.loads(now).get("columns") or {})) if now else []
-    if list(columns) != sorted(columns) or sorted(order) != sorted(columns):
+    if entry.get("format") != "csv" or list(columns) != sorted(columns) or sorted(order) != sorted(columns):
         return then
     return json.dumps(entry | {"columns": {name: columns[name] for name in order}})
 

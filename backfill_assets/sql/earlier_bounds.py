@@ -18,8 +18,12 @@ _SAME_TIME = (exp.Paren, exp.Cast, exp.TryCast, exp.TsOrDsToDate, exp.TsOrDsToTi
 _SAME_TIME_BY_NAME = ("TO_UTC_TIMESTAMP", "FROM_UTC_TIMESTAMP", "TO_DATE", "TO_TIMESTAMP", "DATE", "TIMESTAMP")
 _ADDED = (exp.TsOrDsAdd, exp.TimestampAdd, exp.DateAdd, exp.DatetimeAdd, exp.AddMonths)
 _TRUNCATED = (exp.TimestampTrunc, exp.DateTrunc)
+_KNOWN = (*_SAME_TIME, *_ADDED, *_TRUNCATED, exp.Add, exp.Sub)
+"""What these make of a time is one, and it is known which."""
 _NO_TIME = (exp.DateDiff, exp.TimestampDiff, exp.AggFunc, exp.Connector, exp.Case, exp.If)
 _SECONDS = {"SECOND": 1, "MINUTE": 60, "HOUR": 3600, "DAY": 86_400, "DAYOFYEAR": 86_400, "WEEK": 604_800}
+_WITHIN = ("HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")
+"""No interval begins within these."""
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _UNITS = {"YYYY": "YEAR", "YY": "YEAR", "MM": "MONTH", "MON": "MONTH", "DD": "DAY", "DAY": "DAY"}
 
@@ -36,7 +40,9 @@ class Shift:
 
     def of(self, at: datetime) -> datetime:
         """The time that it leads to from this one."""
-        if self.floor == "WEEK":
+        if self.floor == "DAY":
+            at = Cadence.DAILY.floor(at)
+        elif self.floor == "WEEK":
             at = Cadence.WEEKLY.floor(at)
         elif self.floor in _MONTHS:
             at = Cadence.MONTHLY.floor(at)
@@ -55,6 +61,8 @@ class EarlierBound:
 
     line: int
     lower: bool
+    strict: bool = False
+    """Whether the time itself is left out: of days, the whole first one."""
     shifts: tuple[Shift, ...]
 
     def intervals(self, cadence: Cadence) -> int | None:
@@ -62,7 +70,11 @@ class EarlierBound:
         knows how many."""
         if any(s.earlier for s in self.shifts):
             return None
-        return max(self._before(start, cadence) for start in _starts(cadence))
+        every = any(s.floor for s in self.shifts)
+        try:
+            return max(self._before(start, cadence) for start in _starts(cadence, every=every))
+        except (ValueError, OverflowError):  # beyond the years that there are
+            return None if any(s.months < 0 or s.exact < timedelta() for s in self.shifts) else 0
 
     def _before(self, start: datetime, cadence: Cadence) -> int:
         at = start
@@ -87,11 +99,13 @@ def earlier_bounds(placeholders: Iterable[exp.Placeholder]) -> Iterator[EarlierB
 
 def _bound(placeholder: exp.Placeholder) -> EarlierBound | None:
     shifts: list[Shift] = []
+    opaque = False  # a function has made of the time what nobody knows, perhaps a number
     node: exp.Expr = placeholder
     while (parent := node.parent) is not None and not isinstance(parent, (*_COMPARISONS, exp.Between)):
-        step = _step(parent, node)
+        step = _of_number(parent, node) if opaque and _counts(parent, node) else _step(parent, node)
         if step is None:
             return None
+        opaque = opaque or (not isinstance(parent, _KNOWN) and parent.meta_get("written_as") not in _SAME_TIME_BY_NAME)
         shifts += step
         node = parent
     if parent is None or not _in_condition(parent):
@@ -104,8 +118,67 @@ def _bound(placeholder: exp.Placeholder) -> EarlierBound | None:
         other = parent.this if right else parent.expression
     if node is other:
         return None
-    shifts += (Shift(months=-s.months, exact=-s.exact) for s in _added_to_column(other))
-    return EarlierBound(line=line_of(parent), lower=lower, shifts=tuple(shifts)) if shifts else None
+    if not opaque:
+        shifts += (Shift(months=-s.months, exact=-s.exact) for s in _added_to_column(other))
+    if not shifts or (lower and _is_within(parent, other)):
+        return None
+    strict = lower and isinstance(parent, (exp.GT, exp.LT))
+    return EarlierBound(line=line_of(parent), lower=lower, strict=strict, shifts=tuple(shifts))
+
+
+def _is_within(bound: exp.Expr, other: exp.Expr) -> bool:
+    """Whether the same condition keeps the rows of the bound's table from `:start` on anyway: then an earlier bound
+    says which partitions are looked at, and no earlier row is read."""
+    where, column = bound.find_ancestor(*_CONDITIONS), other.find(exp.Column)
+    if where is None or column is None:
+        return False
+    parts = list(_all_of(where.args["on"] if isinstance(where, exp.Join) else where.this))
+    select = where.parent_select
+    alone = select is not None and not select.args.get("joins")
+    return any(part is bound for part in parts) and any(
+        part is not bound and (found := _from_start(part)) is not None and found.table == column.table
+        and bool(alone or column.table)
+        for part in parts
+    )  # fmt: skip
+
+
+def _all_of(condition: exp.Expr) -> Iterator[exp.Expr]:
+    """What has to hold, all of it."""
+    if isinstance(condition, exp.Paren):
+        yield from _all_of(condition.this)
+    elif isinstance(condition, exp.And):
+        yield from _all_of(condition.this)
+        yield from _all_of(condition.expression)
+    else:
+        yield condition
+
+
+def _from_start(part: exp.Expr) -> exp.Column | None:
+    """The column that a condition keeps from `:start` itself on; None for any other condition."""
+    match part:
+        case exp.GTE() | exp.GT() | exp.EQ():
+            column, at = part.this, part.expression
+        case exp.LTE() | exp.LT():
+            column, at = part.expression, part.this
+        case exp.Between():
+            column, at = part.this, part.args["low"]
+        case _:
+            return None
+    exactly = isinstance(at, exp.Placeholder) and at.name == "start"
+    return column if exactly and isinstance(column, exp.Column) else None
+
+
+def _counts(parent: exp.Expr, node: exp.Expr) -> bool:
+    """Whether a number is added or taken away."""
+    if not isinstance(parent, (exp.Add, exp.Sub)):
+        return False
+    by = parent.expression if parent.this is node else parent.this
+    return not isinstance(by.unnest(), exp.Interval)
+
+
+def _of_number(parent: exp.Expr, node: exp.Expr) -> list[Shift] | None:
+    """What is taken away from a number that a function made of the time: nobody knows how much time that is."""
+    return [Shift(earlier=True)] if isinstance(parent, exp.Sub) and parent.this is node else None
 
 
 def _in_condition(node: exp.Expr) -> bool:
@@ -127,7 +200,12 @@ def _added_to_column(node: exp.Expr) -> list[Shift]:
 
 def _step(node: exp.Expr, child: exp.Expr) -> list[Shift] | None:
     """What a node does to the time that its child is; None where it is no time any more, or nobody can tell which."""
-    if isinstance(node, _SAME_TIME) or node.meta_get("written_as") in _SAME_TIME_BY_NAME:
+    name = node.meta_get("written_as")
+    if isinstance(node, (exp.Cast, exp.TryCast)):
+        return [Shift(floor="DAY")] if node.to.this is exp.DType.DATE else []
+    if isinstance(node, exp.TsOrDsToDate) or name in ("TO_DATE", "DATE"):
+        return [Shift(floor="DAY")]
+    if isinstance(node, _SAME_TIME) or name in _SAME_TIME_BY_NAME:
         return []
     if isinstance(node, exp.Add):
         by = _amount(node.expression if node.this is child else node.this)
@@ -145,7 +223,10 @@ def _step(node: exp.Expr, child: exp.Expr) -> list[Shift] | None:
         return [by] if by and node.this is child else None
     if isinstance(node, _TRUNCATED):
         unit = str(node.args["unit"].name).upper()
-        return [Shift(floor=_UNITS.get(unit, unit))]
+        unit = _UNITS.get(unit, unit)
+        if unit in ("DAY", "WEEK", *_MONTHS):
+            return [Shift(floor=unit)]
+        return [] if unit in _WITHIN else [Shift(earlier=True)]
     if isinstance(node, exp.Func) and not isinstance(node, _NO_TIME):
         return [Shift(earlier=True)] if _is_earlier(child) else []
     return None
@@ -201,10 +282,10 @@ def _number(node: exp.Expr | None) -> int | None:
     return _number(node.this) if isinstance(node, (exp.Paren, exp.Cast)) else None
 
 
-def _starts(cadence: Cadence) -> Iterator[datetime]:
-    """Beginnings of intervals over years of which one is a leap year."""
+def _starts(cadence: Cadence, *, every: bool) -> Iterator[datetime]:
+    """Beginnings of intervals over years of which one is a leap year; of hours those of midnights, or `every` one."""
     at = datetime(2023, 1, 2, tzinfo=UTC) if cadence is Cadence.WEEKLY else datetime(2023, 1, 1, tzinfo=UTC)
-    step = 24 if cadence is Cadence.HOURLY else 1
+    step = 24 if cadence is Cadence.HOURLY and not every else 1
     while at.year < 2025:
         yield at
         at = cadence.shift(at, step)

@@ -95,6 +95,20 @@ def test_a_folder_says_a_column(spark: SparkSession, tmp_path: Path) -> None:
     ]
 
 
+def test_folders_say_columns_whatever_their_order(spark: SparkSession, tmp_path: Path) -> None:
+    """Beside one that nobody declared, and one that the file has as well: the folder's counts."""
+    files = {
+        "year=2024/month=01/day=7/1.csv": "at,k\n2024-01-01,1\n",
+        "year=2024/month=02/day=8/2.csv": "k,month,at\n2,11,2024-02-02\n",
+    }
+    columns = "at timestamp, k int, month int, year int"
+    found = rows(spark, source(written(tmp_path, files), columns=columns))
+    assert [(row["at"].month, row["k"], row["month"], row["year"]) for row in found] == [
+        (1, 1, 1, 2024),
+        (2, 2, 2, 2024),
+    ]
+
+
 def test_by_places_where_the_author_says_so(spark: SparkSession, tmp_path: Path) -> None:
     files = {"1.csv": "Datum,Nr,Netto,USt\n2024-01-01 01:00:00,1,2.00,3.00\n"}
     [row] = rows(spark, source(written(tmp_path, files), enforceSchema="true"))

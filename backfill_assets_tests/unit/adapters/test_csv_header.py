@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,6 +53,12 @@ def write(folder: Path, **files: str) -> None:
         ('"at",net\n', {"quote": ""}, ('"at"', "net")),
         ("# what it is\nat,net\n", {"comment": "#"}, ("at", "net")),
         ("", {}, ()),
+        ("at,net\x1cvat\n", {}, None),
+        ("at\x1cnet\n", {"sep": "\x1c"}, None),
+        ('at,"net\nof all",vat\n', {"multiLine": "true"}, None),
+        ("at,\udc80".encode("utf-8", "surrogatepass").decode("latin-1"), {"encoding": "utf-16"}, None),
+        ("at," + "x" * 200_000 + "\n", {}, None),
+        ("at\rnet\n", {"lineSep": "\n"}, None),
         ("at", {"encoding": "no such thing"}, None),
     ],
 )
@@ -79,7 +86,7 @@ def test_of_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 
 def test_files_by_their_headers(tmp_path: Path) -> None:
     """In any case and order, with others beside, with fewer, by a folder's name; empty files have none."""
-    write(tmp_path, a="at,net,vat\n", b="VAT,who,AT\n", c="", d="at,net,vat\n", vat_eq_1__e="at,net\n")
+    write(tmp_path, a="at,net,vat\n", b="VAT,who,AT\n", c="", d="at,net,vat\n", vat_eq_1__e="at,net,VAT\n")
     found = {
         columns and (columns.there, columns.folders): [file.inside[-1] for file in files]
         for columns, files in by_header(source(tmp_path), files_at(str(tmp_path)))
@@ -87,7 +94,7 @@ def test_files_by_their_headers(tmp_path: Path) -> None:
     assert found == {
         (("at", "net", "vat"), ()): ["a.csv", "d.csv"],
         (("vat", None, "at"), ()): ["b.csv"],
-        (("at", "net"), ("vat",)): ["e.csv"],
+        (("at", "net", None), ("vat",)): ["e.csv"],  # the folder's counts, as Spark has it
     }
 
 
@@ -101,6 +108,32 @@ def test_a_column_that_no_file_has_is_refused_by_the_plan(tmp_path: Path) -> Non
     assert "files" in FilePins().pin(source(tmp_path, enforceSchema="true"))
     write(tmp_path, c="at,vat\n")
     assert FilePins().pin(source(tmp_path))["count"] == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("2024-01-01 01:00:00,1.00,0.10\n", "has none of its columns"),
+        ("Date;Net\n", "has none of its columns"),
+        ("net,vat\n", "lacks at, its time column"),
+    ],
+)
+def test_a_header_of_something_else_is_refused(tmp_path: Path, text: str, what: str) -> None:
+    """Not read as rows of no time: they would be gone. A plan looks at the newest files, a build at all of them."""
+    write(tmp_path, old=text)
+    os.utime(tmp_path / "old.csv", (1, 1))
+    write(tmp_path, new="at,net,vat\n")
+    assert FilePins().pin(source(tmp_path))["count"] == 2
+    with pytest.raises(PlanError, match=what):
+        by_header(source(tmp_path), files_at(str(tmp_path)))
+    assert csv_days(files_at(str(tmp_path))[1], source(tmp_path)) is None, "nothing is concluded of it"
+
+
+@pytest.mark.parametrize(("mode", "same"), [("PERMISSIVE", True), ("failfast", True), ("DROPMALFORMED", False)])
+def test_whether_lines_are_refused_makes_no_version(tmp_path: Path, mode: str, same: bool) -> None:
+    """What was built of them is what the other gives; lines that are dropped are another thing."""
+    one, other = (source_signature(source(tmp_path, **options), "data") for options in ({}, {"mode": mode}))
+    assert (one == other) is same
 
 
 def test_a_column_that_is_there_twice_is_refused(tmp_path: Path) -> None:

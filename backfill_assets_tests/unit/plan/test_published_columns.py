@@ -47,11 +47,13 @@ def opaque(raw, interval):
 READ = 'columns: {id: bigint, at: timestamp, kind: string, amount: "decimal(10,2)"}'
 
 
-def promoted(tmp_path: Path, *, options: str = "header: true", **models: str) -> Path:
+def promoted(tmp_path: Path, *, options: str = "header: true", columns: str = "", **models: str) -> Path:
     """A project whose models prod shows."""
     root = small_project(tmp_path, days=3)
     sources = root / "sources.yml"
     sources.write_text(sources.read_text().replace("header: true", options))
+    if columns:
+        declare(root, columns)
     settings = root / "backfill.yml"
     settings.write_text(json.dumps(json.loads(settings.read_text()) | {"approvals": {"required": False}}))
     for name, text in models.items():
@@ -106,6 +108,16 @@ def test_places_count_where_files_have_no_names(tmp_path: Path, header: bool) ->
     found = published_context(unsparked(root)).project.redeclared
     assert found.keys() == (set() if header else {"daily"})
     assert header or "raw.events, whose files have no names for it, is at another place" in found["daily"]
+
+
+def test_an_order_that_is_alphabetical_is_one(tmp_path: Path) -> None:
+    """Records of older releases have columns so, which says nothing of them; those of this one say it."""
+    letters = '{amount: "decimal(10,2)", at: timestamp, id: bigint, kind: string}'
+    root = promoted(tmp_path, options="header: true, enforceSchema: true", columns=letters)
+    assert published_context(unsparked(root)).project.redeclared == {}
+    sources = root / "sources.yml"
+    sources.write_text(sources.read_text().replace("id: bigint, kind: string", "kind: string, id: bigint"))
+    assert "is at another place" in published_context(unsparked(root)).project.redeclared["daily"]
 
 
 def test_new_days_are_left_out_and_said(tmp_path: Path) -> None:

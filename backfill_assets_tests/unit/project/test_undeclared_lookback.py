@@ -66,6 +66,10 @@ def refused(root: Path, text: str) -> str:
         ("ds >= :start - make_interval(0, 0, 0, 3)", "N"),
         ("ds >= next_day(date_sub(:start, 7), 'MO')", "N"),
         ("ds < date_sub(:start, 2)", "N"),
+        ("ds >= :start - INTERVAL 3000 YEARS", "N"),
+        ("unix_timestamp(ds) >= unix_timestamp(:start) - 86400", "N"),
+        ("year(ds) >= year(:start) - 1", "N"),
+        ("ds >= trunc(:start, 'QTR')", "N"),
     ],
 )  # fmt: skip
 def test_a_bound_before_the_interval_needs_a_lookback(tmp_path: Path, bound: str, days: str) -> None:
@@ -87,6 +91,11 @@ def test_a_bound_before_the_interval_needs_a_lookback(tmp_path: Path, bound: str
         "ds >= to_utc_timestamp(:start, 'Europe/Berlin')",
         "date_sub(ds, 2) >= :start",
         "ds >= :start AND datediff(:start, ds) < 2",
+        "ds >= :start AND ds >= trunc(:start, 'MM')",
+        "(ds >= date_trunc('MONTH', :start) AND clicks > 1) AND (:start <= ds)",
+        "ds >= date_sub(:start, 3) AND ds BETWEEN :start AND :end",
+        "ds >= :start AND ds < :start + INTERVAL 9999 YEARS",
+        "clicks + 3600 >= unix_timestamp(:start)",
         "ds >= :start AND CASE WHEN clicks > 2 THEN :start END IS NULL",
     ],
 )
@@ -107,6 +116,9 @@ def test_a_time_before_the_interval_that_bounds_nothing(tmp_path: Path) -> None:
         ("lookback: 9", "ds >= date_sub(:start, 2)"),
         ("lookback: 1", "ds >= date_sub(:start, clicks)"),
         ("lookback: 31", "ds >= add_months(:start, -1)"),
+        ("lookback: 6", "ds > date_sub(:start, 7)"),
+        ("lookback: 1", "unix_timestamp(ds) >= unix_timestamp(:start) - 3600"),
+        ("lookback: 365", "year(ds) >= year(:start) - 1"),
     ],
 )
 def test_the_word_of_the_author_counts(tmp_path: Path, header: str, bound: str) -> None:
@@ -131,3 +143,39 @@ def test_it_is_counted_in_the_models_own_intervals(tmp_path: Path, cadence: str,
     unit = {"monthly": "month", "weekly": "week"}[cadence]
     said = refused(tmp_path, roll(f"ds >= {bound}", f"cadence: {cadence}"))
     assert f"`lookback: {number}` into" in said and f"rows of a {unit} depend on {unit}s before it" in said
+
+
+@pytest.mark.parametrize(
+    ("bound", "number"),
+    [
+        ("date_trunc('DAY', :start)", 23),
+        ("CAST(:start AS DATE)", 23),
+        ("to_date(:start)", 23),
+        ("date_trunc('WEEK', :start)", 167),
+        ("date_trunc('MONTH', :start)", 743),
+        ("date_trunc('HOUR', :start)", 0),
+    ],
+)
+def test_hours_are_within_days(tmp_path: Path, bound: str, number: int) -> None:
+    """The last hour of a day reaches back furthest, of the day's hours."""
+    text = roll(f"ts >= {bound}", "cadence: hourly\ntime_column: ts", "ts < :end").replace("[ds]", "[ts]")
+    said = refused(
+        tmp_path, text.replace("max(ds) AS ds", "date_trunc('HOUR', max(ts)) AS ts").replace("events", "raw.clicks")
+    )
+    assert (f"write `lookback: {number}` into the header" in said) if number else "lookback" not in said, said
+
+
+@pytest.mark.parametrize(
+    ("condition", "pruning"),
+    [
+        ("p.ds >= date_sub(:start, 2) AND p.ds >= :start", True),
+        ("p.ds >= date_sub(:start, 2) AND e.ds >= :start", False),
+        ("ds >= date_sub(:start, 2) AND ds >= :start", False),
+        ("(p.ds >= date_sub(:start, 2) OR p.clicks > 1) AND p.ds >= :start", False),
+    ],
+)
+def test_a_bound_is_of_its_table(tmp_path: Path, condition: str, pruning: bool) -> None:
+    """What one table is read for says nothing of another's rows."""
+    text = roll(condition, upper="e.ds < :end").replace("FROM events", "FROM events AS e JOIN events AS p USING (ds)")
+    said = refused(tmp_path, text)
+    assert ("has no `lookback`" not in said) is pruning
