@@ -85,7 +85,7 @@ def columns_of(source: Source, file: SourceFile) -> Columns | None:
     known = {name.lower() for name in (*there, *folders) if name}
     if there and not known - parts and declared.keys() - parts:
         raise _unlike(source, file, f"a file of source {source.name} has none of its columns")
-    if there and source.time_column and source.time_column.lower() not in known:
+    if there and declared and source.time_column and source.time_column.lower() not in known:
         raise _unlike(source, file, f"a file of source {source.name} lacks {source.time_column}, its time column")
     return Columns(there=there, folders=folders)
 
