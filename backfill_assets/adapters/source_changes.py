@@ -25,7 +25,7 @@ from backfill_assets.adapters.source_days import (
     value_span,
 )
 from backfill_assets.adapters.source_files import SourceFile, can_list, each_file, files_at
-from backfill_assets.adapters.source_pins import FilePins
+from backfill_assets.adapters.source_pins import digest_of
 from backfill_assets.adapters.source_table import source_table
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import StateError
@@ -184,14 +184,13 @@ def _files(source: Source, root: str) -> SourceHistory:
         return SourceHistory(unwatched=f"there are no files at {root}")
     if len(files) > MOST_FILES:
         return SourceHistory(unwatched=f"it has more than {MOST_FILES} files: to look at each takes too long")
-    digest = str(FilePins().state(source).get("files", ""))
     read = source.time_column is not None and is_readable(source, files)
     days = each_file(files, lambda file: _days_of(file, source, read=read))
     changes = [
         SourceChange(name="/".join(file.inside), touches=touched, at=file.written)
         for file, touched in zip(files, days, strict=True)
     ]
-    return SourceHistory(changes=changes, digest=digest)
+    return SourceHistory(changes=changes, digest=digest_of(files))
 
 
 def _days_of(file: SourceFile, source: Source, *, read: bool) -> Ranges | None:

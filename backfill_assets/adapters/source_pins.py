@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from backfill_assets.adapters.csv_header import check_declared
-from backfill_assets.adapters.source_files import can_list, files_at
+from backfill_assets.adapters.source_files import SourceFile, can_list, files_at
 from backfill_assets.adapters.source_table import source_table
 from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.model import Source
@@ -25,13 +25,13 @@ class FilePins:
 
     def pin(self, source: Source) -> Mapping[str, object]:
         """Raises PlanError when the source's path holds nothing, or nothing of a column that it declares."""
-        state = self.state(source)
-        if "files" in state:
-            check_declared(source, files_at(cast(str, source.path)))
-        return state
+        return self._state(source, check_declared)
 
     def state(self, source: Source) -> Mapping[str, object]:
-        """Raises PlanError when the source's path holds nothing."""
+        """The same, without a look into files. Raises PlanError when the source's path holds nothing."""
+        return self._state(source, lambda *_: None)
+
+    def _state(self, source: Source, look: Callable[[Source, Sequence[SourceFile]], None]) -> Mapping[str, object]:
         if source.path is None:
             return {"unpinned": f"catalog table {source.table}: read as it is when the build runs"}
         if source.format == "delta":
@@ -47,10 +47,8 @@ class FilePins:
             return {"unpinned": f"{said}; a Delta table has commits instead"}
         if not files:
             raise _absent(source, "there are no files")
-        digest = hashlib.sha256()
-        for file in files:
-            digest.update(os.fsencode(f"{file.place}\0{file.stamp}\n"))
-        return {"files": digest.hexdigest()[:16], "count": len(files)}
+        look(source, files)
+        return {"files": digest_of(files), "count": len(files)}
 
     def not_there(self, source: Source, pin: Pin) -> str:
         """Why a Delta source cannot be read as a pin says any more; "" when it can. Its log is read, no rows."""
@@ -69,6 +67,14 @@ class FilePins:
         removed = sorted(set(then.file_uris()) - set(head.file_uris()))
         gone = [f for f in removed if not _exists(f)]
         return f"{len(gone)} of the files of commit {commit} are gone (vacuumed)" if gone else ""
+
+
+def digest_of(files: Sequence[SourceFile]) -> str:
+    """Another one when a file came, went, or was written again."""
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(os.fsencode(f"{file.place}\0{file.stamp}\n"))
+    return digest.hexdigest()[:16]
 
 
 def _exists(file: str) -> bool:
