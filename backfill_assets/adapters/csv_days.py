@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from backfill_assets.adapters.csv_header import columns_of
+from backfill_assets.adapters.csv_header import Dialect, columns_of
 from backfill_assets.adapters.source_files import SourceFile
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import FIRST_YEAR, LAST_YEAR, LATEST, NOTHING, Interval, Ranges, utc
@@ -37,18 +37,18 @@ def csv_days(file: SourceFile, source: Source) -> Ranges | None:
 
     header = source.option("header", "false").lower() == "true"
     wanted = (source.time_column or "").lower()
-    delimiter, quote = source.option("sep") or source.option("delimiter", ","), source.option("quote", '"')
-    if not _one_sign(delimiter) or not (quote == "" or _one_sign(quote)):
+    dialect = Dialect.of(source)
+    if not _one_sign(dialect.separator) or not (dialect.quote == "" or _one_sign(dialect.quote)):
         return None
     parse = csv.ParseOptions(
-        delimiter=delimiter,
-        quote_char=quote or False,
+        delimiter=dialect.separator,
+        quote_char=dialect.quote or False,
         newlines_in_values=source.option("multiline", "false").lower() == "true",
     )
     try:
         if source.columns:
             there = [c.name.lower() for c in source.columns]
-            if source.columns_by == "name":
+            if source.columns_by == "header":
                 columns = columns_of(source, file)
                 there = [(name or "").lower() for name in columns.there] if columns else []
             if wanted not in there:

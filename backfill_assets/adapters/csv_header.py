@@ -19,7 +19,28 @@ _BYTES = 64 * 1024
 """A header that is longer is not read here."""
 _MOST_FILES = 1_000
 """Looked into by a plan, for a column that few of them have."""
-_MATTER = ("sep", "delimiter", "quote", "escape", "comment", "encoding", "charset", "linesep")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How a source's CSV files are written, by Spark's options of the reader."""
+
+    separator: str
+    quote: str
+    comment: str
+    encoding: str
+    line_end: str
+    """Empty: any of the usual."""
+
+    @classmethod
+    def of(cls, source: Source) -> Dialect:
+        return cls(
+            separator=source.option("sep") or source.option("delimiter", ","),
+            quote=source.option("quote", '"'),
+            comment=source.option("comment"),
+            encoding=source.option("encoding") or source.option("charset", "utf-8"),
+            line_end=source.option("linesep"),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +71,7 @@ def by_header(source: Source, files: Sequence[SourceFile]) -> list[tuple[Columns
 def check_declared(source: Source, files: Sequence[SourceFile]) -> None:
     """Raise PlanError where no file has a column that the source declares. As many files are looked at as that takes,
     the newest first, as a column may be younger than most; of very many nothing is said."""
-    if source.format != "csv" or source.columns_by == "place":
+    if source.columns_by != "header":
         return
     missing = {c.name for c in source.columns if c.name.lower() != corrupt_record(source)}
     newest: SourceFile | None = None
@@ -85,7 +106,7 @@ def columns_of(source: Source, file: SourceFile) -> Columns | None:
     known = {name.lower() for name in (*there, *folders) if name}
     if there and not known - parts and declared.keys() - parts:
         raise _unlike(source, file, f"a file of source {source.name} has none of its columns")
-    if there and declared and source.time_column and source.time_column.lower() not in known:
+    if there and source.time_column and source.time_column.lower() not in known:
         raise _unlike(source, file, f"a file of source {source.name} lacks {source.time_column}, its time column")
     return Columns(there=there, folders=folders)
 
@@ -101,37 +122,35 @@ def _unlike(source: Source, file: SourceFile, what: str) -> PlanError:
 
 def header_of(source: Source, file: SourceFile) -> tuple[str, ...] | None:
     """The names in a file's first line, as it writes them; () where it has no line, None where it cannot be read."""
-    said = ((name, source.option(name, '"' if name == "quote" else "")) for name in _MATTER)
-    return _header(file, tuple((name, value) for name, value in said if value or name == "quote"))
+    return _header(file, Dialect.of(source))
 
 
 @lru_cache(maxsize=100_000)
-def _header(file: SourceFile, options: tuple[tuple[str, str], ...]) -> tuple[str, ...] | None:
-    said = dict(options)
+def _header(file: SourceFile, dialect: Dialect) -> tuple[str, ...] | None:
     try:
-        decoder = getincrementaldecoder(said.get("encoding") or said.get("charset") or "utf-8")("strict")
+        decoder = getincrementaldecoder(dialect.encoding)("strict")
         with file.text() as opened:
             content = bytes(opened.read(_BYTES))
         text = decoder.decode(content).removeprefix("\ufeff")
-        return _names(text, said, whole=len(content) < _BYTES)
+        return _names(text, dialect, whole=len(content) < _BYTES)
     except UnreachableError:
         raise
     except (OSError, ValueError, LookupError, csv.Error):  # gone, damaged, nobody may read it: whoever reads it says so
         return None
 
 
-def _names(text: str, said: dict[str, str], *, whole: bool) -> tuple[str, ...] | None:
+def _names(text: str, dialect: Dialect, *, whole: bool) -> tuple[str, ...] | None:
     """The names in a text's first line; `whole`: it is all of the file."""
-    lines = text.split(said["linesep"]) if "linesep" in said else re.split(r"\r\n|\r|\n", text)
-    comment = said.get("comment")
+    lines = text.split(dialect.line_end) if dialect.line_end else re.split(r"\r\n|\r|\n", text)
+    comment, quote = dialect.comment, dialect.quote
     number = next((n for n, one in enumerate(lines) if one.strip() and not (comment and one.startswith(comment))), None)
     if number is None:
         return () if whole else None
-    line, quote = lines[number], said["quote"]
+    line = lines[number]
     odd = quote and line.count(quote) % 2  # a name goes on in the next line
     if odd or (number == len(lines) - 1 and not whole) or any(not c.isprintable() and c != "\t" for c in line):
         return None
-    separator = (said.get("sep") or said.get("delimiter") or ",").replace("\\t", "\t")
+    separator = dialect.separator.replace("\\t", "\t")
     if len(separator) != 1 or len(quote) > 1:  # more than the reader takes
         return tuple(name.strip().strip(quote) for name in line.split(separator))
     quoting = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE

@@ -171,7 +171,7 @@ def _files_frame(spark: SparkSession, source: Source, pin: Mapping[str, object])
         if not source.option("mode") and corrupt_record(source) not in map(str.lower, declared):
             reader = reader.option("mode", "FAILFAST")  # Spark's own way is NULL, or no row at all, without a word
     files = files_at(source.path) if "files" in pin else []
-    if source.format != "csv" or source.columns_by == "place" or not declared:
+    if source.columns_by != "header":
         return _loaded(reader, source.path, files)
     if not files:  # nobody but Spark can look into them
         return _loaded(reader.option("enforceSchema", "false"), source.path, files)

@@ -327,11 +327,13 @@ class Source:
         return next((value for key, value in self.options.items() if key.lower() == name), default)
 
     @property
-    def columns_by(self) -> Literal["name", "place"]:
-        """How its files' values go to its columns. A CSV file's go by its header where it has one, unless
-        `enforceSchema` says what else counts, and by their places where it has none."""
-        named = self.option("header", "false").lower() == "true" and not self.option("enforceschema")
-        return "name" if self.format != "csv" or named else "place"
+    def columns_by(self) -> Literal["name", "header", "place"]:
+        """How its files' values go to its columns: by names that the format has. Those of CSV files by the file's
+        header where it has one, unless `enforceSchema` says what else counts, and by their places where it has none."""
+        if self.format != "csv" or not self.columns:
+            return "name"
+        headed = self.option("header", "false").lower() == "true" and not self.option("enforceschema")
+        return "header" if headed else "place"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
