@@ -7,6 +7,9 @@ versions are.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, cast
+
 from backfill_assets.core.digest import digest
 from backfill_assets.core.model import Signature
 
@@ -22,6 +25,18 @@ SUBSTITUTED = 4
 
 BY_PLACE = 7
 """From here on the places of columns count where values go by them, and records have columns in their order."""
+NAMED_BY = "named_by"
+"""In a definition that was signed again: the algorithm that its version's name is of."""
+
+
+def algorithm_of(definition: Mapping[str, object]) -> int:
+    """By which algorithm the signature in a version's record was made."""
+    return int(cast(Any, definition.get("algorithm", UNNUMBERED)))
+
+
+def named_by(definition: Mapping[str, object]) -> int:
+    """By which algorithm a version was named, by its record."""
+    return int(cast(Any, definition.get(NAMED_BY, algorithm_of(definition))))
 
 
 def version_of(signature: Signature) -> str:

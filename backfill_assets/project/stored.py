@@ -11,7 +11,7 @@ from typing import Any, cast
 from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.model import ALL, Audit, Model, Project, Signature, Source, Upstream, deciding_options
-from backfill_assets.project.algorithm import ALGORITHM, BY_PLACE
+from backfill_assets.project.algorithm import ALGORITHM, BY_PLACE, named_by
 from backfill_assets.project.locations import plain_path
 from backfill_assets.project.object_store import is_s3, plain_uri
 from backfill_assets.project.spark_settings import settings_that_count
@@ -63,7 +63,7 @@ def declared_otherwise(project: Project, model: Model, stored: Mapping[str, obje
         if source.name not in then["sources"] or _place(then["sources"][source.name]) != _place(source.declared):
             return f"its source {source.name} is declared otherwise than when it was published"
         # Records of older releases may have columns by name, which says nothing of their places.
-        ordered = int(cast(Any, stored.get("named_by") or stored.get("algorithm") or 0)) >= BY_PLACE
+        ordered = named_by(stored) >= BY_PLACE
         if why := _columns_otherwise(source, upstream, then["sources"][source.name], signature, ordered=ordered):
             return why
     if settings_that_count(then["spark"]) != settings_that_count(project.settings.spark):

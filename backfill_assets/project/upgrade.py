@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from backfill_assets.core.errors import BackfillError, ProjectError
 from backfill_assets.core.model import Project, Signature
-from backfill_assets.project.algorithm import SUBSTITUTED, UNNUMBERED
+from backfill_assets.project.algorithm import SUBSTITUTED, algorithm_of
 from backfill_assets.project.spark_settings import settings_that_count
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def signature_now(
         if not found.get("files") or "project" not in found:
             bare[key[0]] = found
             found = _completed(key[0], found, here)
-        if found.get("algorithm", UNNUMBERED) <= SUBSTITUTED and any("${" in text for text in found["files"].values()):
+        if algorithm_of(found) <= SUBSTITUTED and any("${" in text for text in found["files"].values()):
             raise Unproved(f"then Spark replaced `${{…}}` in the text of {key[0]}; nothing says by what")
         project = cast(Mapping[str, Any], found["project"])
         entries = {

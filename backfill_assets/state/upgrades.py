@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from backfill_assets.core.model import UNKNOWN, Project
 from backfill_assets.core.segments import logic_of
-from backfill_assets.project.algorithm import ALGORITHM, version_of
+from backfill_assets.project.algorithm import ALGORITHM, NAMED_BY, version_of
 from backfill_assets.state.control import Control
-from backfill_assets.state.versions import NAMED_BY, Version
+from backfill_assets.state.versions import Version
 
 
 def versions_by_this_release(control: Control, project: Project) -> dict[tuple[str, str], Version]:

@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, cast
+from typing import cast
 
 from backfill_assets.core.codec import from_plain
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.model import ALL, UNKNOWN, Signature
-from backfill_assets.project.algorithm import UNNUMBERED
+from backfill_assets.project.algorithm import NAMED_BY, algorithm_of, named_by
 from backfill_assets.project.records import Recorded
 from backfill_assets.state.kept import Kept
 from backfill_assets.state.rows import from_row, to_row
@@ -42,12 +42,10 @@ class Version:
     @property
     def algorithm(self) -> int:
         """By which rules its signature was made."""
-        return int(cast(Any, self.definition.get("algorithm", UNNUMBERED)))
+        return algorithm_of(self.definition)
 
 
 VersionRecords = Mapping[VersionKey, Version]
-NAMED_BY = "named_by"
-"""In a definition that was signed again: the algorithm that its version's name is of."""
 VERSIONS = TableSpec(
     name="versions",
     columns={
@@ -112,7 +110,7 @@ class Versions(Records):
                 cadence=cast(str, found.definition.get("cadence", "")),
                 time_column=cast(str, found.definition.get("time_column", "")),
                 time_zone=cast(str, found.definition.get("time_zone", "")),
-                named_by=int(cast(Any, found.definition.get(NAMED_BY, found.algorithm))),
+                named_by=named_by(found.definition),
                 columns=tuple(name.lower() for name, _ in found.columns),
             )
             for key, found in self.all().items()
@@ -135,7 +133,7 @@ class Versions(Records):
 
 
 def _numbered(row: Row) -> int:
-    return int(json.loads(cast(str, row["definition"])).get("algorithm", UNNUMBERED))
+    return algorithm_of(json.loads(cast(str, row["definition"])))
 
 
 def _signature(text: str) -> Signature:
