@@ -399,13 +399,11 @@ class SparkEngine:
             yield
         except BackfillError as error:
             raise error from (None if masked else error.__cause__)
-        except QueryError as refused:
-            error, query = refused.error, Query(path=model.path, line=model.code_line)
+        except (PySparkException, Py4JError, QueryError) as raised:
+            refused = isinstance(raised, QueryError)
+            error, query = (raised.error, Query(path=model.path, line=model.code_line)) if refused else (raised, None)
             gone = died(doing, self._jvm)
             found = as_build_error(error, doing, root=self._root, gone=gone, masked=masked, query=query)
-            raise found from (None if masked else error)
-        except (PySparkException, Py4JError) as error:
-            found = as_build_error(error, doing, root=self._root, gone=died(doing, self._jvm), masked=masked)
             raise found from (None if masked else error)
         except Exception as error:  # a Python model's own code; or the connection to a JVM that is gone
             if (gone := died(doing, self._jvm)) is not None:

@@ -267,8 +267,7 @@ def _placed(why: str, query: Query, root: Path | None) -> str:
     """With the file and its line instead of Spark's position, which counts from the query's first line."""
     at = _POSITION.search(why)
     why = why[: at.start()].rstrip() if at else why
-    inside = root is not None and query.path.is_relative_to(root)
-    file = query.path.relative_to(root).as_posix() if root is not None and inside else query.path.name
+    file = _shown(query.path, root)
     return f"{why} ({file}:{query.line + int(at[1]) - 1})" if at and query.line else f"{why} ({file})"
 
 
@@ -296,9 +295,12 @@ def _of_python(message: str, root: Path | None) -> str:
     if not mine:
         return last[:600]
     file, line, name = mine[-1]
-    path = Path(file)
-    shown = path.relative_to(root).as_posix() if root is not None and path.is_relative_to(root) else path.name
-    return f"{last[:600]} ({shown}:{line}, in {name})"
+    return f"{last[:600]} ({_shown(Path(file), root)}:{line}, in {name})"
+
+
+def _shown(path: Path, root: Path | None) -> str:
+    """A file of the project by its path there, another by its name."""
+    return path.relative_to(root).as_posix() if root is not None and path.is_relative_to(root) else path.name
 
 
 def _text(error: Exception) -> str:

@@ -143,9 +143,9 @@ class _Lines:
                 self._say(f"{event.model}: audited {event.intervals} intervals in {event.seconds:.1f} s: {said}")
             case BatchFailed():
                 again = "failed, trying again" if event.again else "failed"
-                self._say(f"{event.model}: {event.interval} {again}{self._why(event)}")
+                self._say(f"{event.model}: {event.interval} {again}{self._reason(event)}")
             case BatchDivided():
-                self._say(f"{event.model}: {event.interval} failed, trying its parts{self._why(event)}")
+                self._say(f"{event.model}: {event.interval} failed, trying its parts{self._reason(event)}")
             case EngineRestarted():
                 self._say(f"{event.error}\nstarting it again; what was under way is done again")
             case Held():
@@ -155,7 +155,7 @@ class _Lines:
             case ModelDone():
                 pass
 
-    def _why(self, event: BatchFailed | BatchDivided) -> str:
+    def _reason(self, event: BatchFailed | BatchDivided) -> str:
         """What went wrong, unless that is what was last said of the model: a batch and all its parts may fail alike."""
         why = "\n".join(event.error.splitlines()[1:])
         if why and self._told.get(event.model) == why:
