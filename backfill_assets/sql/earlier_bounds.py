@@ -8,18 +8,18 @@ from datetime import UTC, datetime, timedelta
 
 from sqlglot import exp
 
-from backfill_assets.core.intervals import Cadence
+from backfill_assets.core.intervals import Cadence, Interval
 from backfill_assets.sql.places import line_of
 
 _COMPARISONS = (exp.EQ, exp.NullSafeEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 _CONDITIONS = (exp.Where, exp.Join, exp.Having, exp.Qualify)
-_SAME_TIME = (exp.Paren, exp.Cast, exp.TryCast, exp.TsOrDsToDate, exp.TsOrDsToTimestamp, exp.TimeStrToTime,
-              exp.FromTimeZone, exp.AtTimeZone)  # fmt: skip
-_SAME_TIME_BY_NAME = ("TO_UTC_TIMESTAMP", "FROM_UTC_TIMESTAMP", "TO_DATE", "TO_TIMESTAMP", "DATE", "TIMESTAMP")
+_CASTS = (exp.Cast, exp.TryCast)
+_SAME_TIME = (exp.Paren, exp.TsOrDsToTimestamp, exp.TimeStrToTime, exp.FromTimeZone, exp.AtTimeZone)
+_SAME_TIME_BY_NAME = ("TO_UTC_TIMESTAMP", "FROM_UTC_TIMESTAMP", "TO_TIMESTAMP", "TIMESTAMP")
+_DAY_BY_NAME = ("TO_DATE", "DATE")
 _ADDED = (exp.TsOrDsAdd, exp.TimestampAdd, exp.DateAdd, exp.DatetimeAdd, exp.AddMonths)
 _TRUNCATED = (exp.TimestampTrunc, exp.DateTrunc)
-_KNOWN = (*_SAME_TIME, *_ADDED, *_TRUNCATED, exp.Add, exp.Sub)
-"""What these make of a time is one, and it is known which."""
+_KNOWN = (*_CASTS, *_SAME_TIME, exp.TsOrDsToDate, *_ADDED, *_TRUNCATED, exp.Add, exp.Sub)
 _NO_TIME = (exp.DateDiff, exp.TimestampDiff, exp.AggFunc, exp.Connector, exp.Case, exp.If)
 _SECONDS = {"SECOND": 1, "MINUTE": 60, "HOUR": 3600, "DAY": 86_400, "DAYOFYEAR": 86_400, "WEEK": 604_800}
 _WITHIN = ("HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")
@@ -80,14 +80,8 @@ class EarlierBound:
         at = start
         for shift in self.shifts:
             at = shift.of(at)
-        found, first = 0, cadence.floor(at)
-        if first >= start:
-            return 0
-        if cadence in (Cadence.HOURLY, Cadence.DAILY, Cadence.WEEKLY):
-            return (start - first) // (cadence.shift(start, 1) - start)
-        while first < start:
-            first, found = cadence.shift(first, 1), found + 1
-        return found
+        first = cadence.floor(at)
+        return cadence.count(Interval(first, start)) if first < start else 0
 
 
 def earlier_bounds(placeholders: Iterable[exp.Placeholder]) -> Iterator[EarlierBound]:
@@ -105,7 +99,7 @@ def _bound(placeholder: exp.Placeholder) -> EarlierBound | None:
         step = _of_number(parent, node) if opaque and _counts(parent, node) else _step(parent, node)
         if step is None:
             return None
-        opaque = opaque or (not isinstance(parent, _KNOWN) and parent.meta_get("written_as") not in _SAME_TIME_BY_NAME)
+        opaque = opaque or not _is_known(parent)
         shifts += step
         node = parent
     if parent is None or not _in_condition(parent):
@@ -168,6 +162,11 @@ def _from_start(part: exp.Expr) -> exp.Column | None:
     return column if exactly and isinstance(column, exp.Column) else None
 
 
+def _is_known(node: exp.Expr) -> bool:
+    """Whether what a node makes of a time is a time, and it is known which."""
+    return isinstance(node, _KNOWN) or node.meta_get("written_as") in (*_SAME_TIME_BY_NAME, *_DAY_BY_NAME)
+
+
 def _counts(parent: exp.Expr, node: exp.Expr) -> bool:
     """Whether a number is added or taken away."""
     if not isinstance(parent, (exp.Add, exp.Sub)):
@@ -201,9 +200,9 @@ def _added_to_column(node: exp.Expr) -> list[Shift]:
 def _step(node: exp.Expr, child: exp.Expr) -> list[Shift] | None:
     """What a node does to the time that its child is; None where it is no time any more, or nobody can tell which."""
     name = node.meta_get("written_as")
-    if isinstance(node, (exp.Cast, exp.TryCast)):
+    if isinstance(node, _CASTS):
         return [Shift(floor="DAY")] if node.to.this is exp.DType.DATE else []
-    if isinstance(node, exp.TsOrDsToDate) or name in ("TO_DATE", "DATE"):
+    if isinstance(node, exp.TsOrDsToDate) or name in _DAY_BY_NAME:
         return [Shift(floor="DAY")]
     if isinstance(node, _SAME_TIME) or name in _SAME_TIME_BY_NAME:
         return []
