@@ -90,6 +90,11 @@ def blocks() -> Iterator[Block]:
             )
 
 
+def shell(page: str) -> list[Block]:
+    """The blocks of a page (its path in the checkout) that are for a shell."""
+    return [b for b in blocks() if b.where.startswith(f"{page}:") and b.language in ("bash", "console")]
+
+
 def commands(block: Block) -> Iterator[list[str]]:
     """The words of each simple command in a block for a shell, without comments, pipes and redirections.
 

@@ -339,6 +339,22 @@ def backfill_here(*arguments: str | Path, project: Path, user: str = "") -> Said
     return Said(code=code, out=said.getvalue(), err=complaints.getvalue())
 
 
+def newest_plan(project: Path) -> str:
+    """The id of the plan that was opened last."""
+    return str(backfill_here("plans", "--json", project=project).json[-1]["id"])
+
+
+def release_id(project: Path, number: int) -> str:
+    """The id of a release, oldest first."""
+    return str(backfill_here("releases", "--json", project=project).json[number]["id"])
+
+
+def waiting_rules(project: Path) -> str:
+    """The id of the one change of the rules that waits."""
+    [change] = backfill_here("rules", "--json", project=project).json["waiting"]
+    return str(change["id"])
+
+
 def start(*command: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
     """Start a process in a group of its own, so that `kill` reaches its JVM too."""
     return subprocess.Popen(

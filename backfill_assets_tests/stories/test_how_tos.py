@@ -9,8 +9,18 @@ from typing import Any
 import pytest
 
 from backfill_assets.app.context import Context
-from backfill_assets_tests.pages import blocks, commands
-from backfill_assets_tests.projects import DAILY, Said, backfill, backfill_here, write_events, write_project
+from backfill_assets_tests.pages import blocks, commands, shell
+from backfill_assets_tests.projects import (
+    DAILY,
+    Said,
+    backfill,
+    backfill_here,
+    newest_plan,
+    release_id,
+    waiting_rules,
+    write_events,
+    write_project,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -25,9 +35,8 @@ ANA = "ana@example.com"
 
 def play(page: str, project: Path) -> list[tuple[str, Said]]:
     """What each command of a page said. None fails."""
-    shown = [b for b in blocks() if b.where.startswith(f"docs/{page}.md:") and b.language == "console"]
     played: list[tuple[str, Said]] = []
-    for words in (command for block in shown for command in commands(block)):
+    for words in (command for block in shell(f"docs/{page}.md") for command in commands(block)):
         program, *arguments = words
         assert program == "backfill"
         if SERVES in arguments:
@@ -43,15 +52,10 @@ def play(page: str, project: Path) -> list[tuple[str, Said]]:
 def named(argument: str, project: Path) -> str:
     """What stands for an argument of a page in this project."""
     if argument in PLANS:
-        return str(backfill_here("plans", "--json", project=project).json[-1]["id"])
+        return newest_plan(project)
     if argument == RELEASE:
-        return str(backfill_here("releases", "--json", project=project).json[-2]["id"])
+        return release_id(project, -2)
     return waiting_rules(project) if argument == RULES else argument
-
-
-def waiting_rules(project: Path) -> str:
-    [change] = backfill_here("rules", "--json", project=project).json["waiting"]
-    return str(change["id"])
 
 
 def shown(project: Path) -> list[list[object]]:

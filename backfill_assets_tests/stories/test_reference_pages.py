@@ -7,18 +7,25 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
 
 import backfill_assets
 from backfill_assets.core.intervals import utc
-from backfill_assets_tests.pages import Block, blocks, commands
-from backfill_assets_tests.projects import Said, backfill_here, write_project
+from backfill_assets_tests.pages import commands, shell
+from backfill_assets_tests.projects import (
+    Said,
+    backfill_here,
+    newest_plan,
+    release_id,
+    waiting_rules,
+    write_project,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -103,18 +110,12 @@ def test_every_command_of_the_readme_is_one_of_the_day() -> None:
     assert len(readme) > 5 and [words for words in readme if tuple(words) not in day] == []
 
 
-def shell(page: str) -> list[Block]:
-    """The blocks of a page that are for a shell."""
-    return [b for b in blocks() if b.where.startswith(f"{page}:") and b.language in ("bash", "console")]
-
-
 class Shop:
     """A project, and what stands in it for the names that pages use."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.project = root, root / "shop"
         self.key = root / "id_ed25519"
-        self.played: list[tuple[str, Said]] = []
         for day in range(DAYS):
             self.deliver(f"{utc('2024-02-01') + timedelta(days=day):%Y-%m-%d}", day)
         write_project(
@@ -167,7 +168,6 @@ class Shop:
         else it is 0."""
         waiting, ends = dict(before or {}), {k: list(v) for k, v in (codes or {}).items()}
         played: list[tuple[str, Said]] = []
-        last = ""
         shown = shell(f"docs/{page}.md")
         for block in shown if only is None else [shown[n] for n in only]:
             for words in commands(block):
@@ -175,28 +175,37 @@ class Shop:
                 for start in [start for start in waiting if text.startswith(start)]:
                     waiting.pop(start)()
                 given = [self.named(word, names or {}) for word in words]
-                last = words[0] if len(words) > 1 else last
-                if words[0] == "backfill" and words[1] not in SERVE:
+                if words[0] != "backfill":
+                    self.other(words, given, played[-1][1].out if played else "")
+                elif words[1] not in SERVE:
                     user = next((u for start, u in (users or {}).items() if text.startswith(start)), "")
                     user = user or ("ana" if words[1] == "approve" else "dev")
                     said = backfill_here(*given[1:], project=self.project, user=user)
                     end = next((e for start, e in ends.items() if text.startswith(start)), [0])
                     assert said.code == (end.pop(0) if len(end) > 1 else end[0]), (block.where, given, said)
                     played.append((text, said))
-                elif words[0] == "cd":
-                    self.project = self.root / words[1]
-                elif words[0] == "ssh-keygen":
-                    subprocess.run(given, check=True, capture_output=True)
-                elif words[0] == "duckdb":
-                    self.duckdb = duckdb.connect(str(self.project / words[1]))
-                    self.answers = self.duckdb.execute(words[2]).fetchall() if words[2:] else []
-                elif len(words) == 1 and last == "duckdb":  # after `<`
-                    self.duckdb.execute(Path(given[0]).read_text()).close()
-                elif len(words) == 1:  # after `>`
-                    (self.root / words[0]).write_text(played[-1][1].out)
         assert not waiting and all(len(e) == 1 for e in ends.values()), f"these are not on the page: {waiting} {ends}"
         assert played, "the page has commands"
         return played
+
+    def other(self, words: Sequence[str], given: Sequence[str], printed: str) -> None:
+        """Do what is no command of ours, but for what only shows something. `printed` goes where `>` leads."""
+        match words:
+            case ["cd", folder]:
+                self.project = self.root / folder
+            case ["ssh-keygen", *_]:
+                subprocess.run(given, check=True, capture_output=True)
+            case ["duckdb", file, *query]:
+                self.database = self.project / file
+                with duckdb.connect(str(self.database)) as base:
+                    self.answers = base.execute(*query).fetchall() if query else []
+            case [script] if script.endswith(".sql"):  # after `<`
+                with duckdb.connect(str(self.database)) as base:
+                    base.execute(Path(given[0]).read_text())
+            case [file]:  # after `>`
+                (self.root / file).write_text(printed)
+            case _:
+                assert words[0] in ("head", "source"), f"nobody plays {words}"
 
     def named(self, word: str, names: Mapping[str, str]) -> str:
         """What stands for a word of a page in this project."""
@@ -204,35 +213,29 @@ class Shop:
             word = word.replace(placeholder, name)
         word = word.replace("~/.ssh/id_ed25519", str(self.key)).replace("/backups", str(self.root / "backups"))
         if word == RULES:
-            [change] = self.json("rules", "--json")["waiting"]
-            return str(change["id"])
+            return waiting_rules(self.project)
         if any(placeholder in word for placeholder in PLANS):
             plan = self.plan()
             for placeholder in PLANS:
                 word = word.replace(placeholder, f"plan-{plan}" if placeholder.startswith("plan-") else plan)
         if any(placeholder in word for placeholder in RELEASES):
-            release = str(self.json("releases", "--json")[-1]["id"])
+            release = self.release(-1)
             for placeholder in RELEASES:
                 word = word.replace(placeholder, release)
         return word
 
-    def json(self, *arguments: str) -> Any:
-        return backfill_here(*arguments, project=self.project).json
-
     def release(self, number: int) -> str:
-        """The id of a release, oldest first."""
-        return str(self.json("releases", "--json")[number]["id"])
+        return release_id(self.project, number)
 
     def plan(self) -> str:
-        """The newest plan's id."""
-        return str(self.json("plans", "--json")[-1]["id"])
+        return newest_plan(self.project)
 
     def versions(self) -> list[str]:
         """What was built of campaign_performance, newest first."""
         built = [p for p in (self.project / ".backfill/warehouse/campaign_performance").iterdir() if p.is_dir()]
         return [p.name for p in sorted(built, key=lambda p: p.stat().st_mtime, reverse=True)]
 
-    def end(self, _: object = None) -> None:
+    def end(self) -> None:
         """End the open plan."""
         self.run("abandon", self.plan())
 
@@ -278,7 +281,8 @@ def test_pages(shop: Shop) -> None:
     shop.play("evidence", names={"./7f3c": f"{shop.project}/.backfill/warehouse/evidence/{shop.plan()}"})
     shop.play("consumers")
     shop.run("unpin", "cfo_weekly_export")
-    shop.end(shop.edit("3 * sum(spend) / nullif", "2 * sum(spend) / nullif"))
+    shop.edit("3 * sum(spend) / nullif", "2 * sum(spend) / nullif")
+    shop.end()
     assert shop.shown() == shown
 
     shop.edit("sum(spend) AS spend", "sum(spend) + 1 AS spend", model="campaign_trends_monthly")
