@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.audit_views import AuditViews
-from backfill_assets.adapters.batch_rows import column, comparable, content_hash, needs_keys, settled
-from backfill_assets.adapters.commit_log import WRITER, check_log_store
+from backfill_assets.adapters.batch_rows import column, needs_keys, settled
+from backfill_assets.adapters.checksums import differing
 from backfill_assets.adapters.durable import sync_commits
-from backfill_assets.adapters.heartbeat import process_token
-from backfill_assets.adapters.inputs import check_pin, input_frame, model_frame, range_arguments, renamed_frame
+from backfill_assets.adapters.inputs import check_pin, model_frame
+from backfill_assets.adapters.job_rows import JobRows, in_query
 from backfill_assets.adapters.jvm import current_jvm
 from backfill_assets.adapters.merge import carry, marked, merge
-from backfill_assets.adapters.model_code import load_function
-from backfill_assets.adapters.scoped_rows import changed_outside, keys_frame, scoped_rows
+from backfill_assets.adapters.scoped_rows import changed_outside, scoped_rows
 from backfill_assets.adapters.session_kind import is_remote
-from backfill_assets.adapters.source_keys import SourceKeys
 from backfill_assets.adapters.spark_errors import Query, QueryError, as_build_error, died, own_code_error
 from backfill_assets.adapters.table_log import (
     DeltaTableLog,
@@ -35,58 +32,44 @@ from backfill_assets.adapters.table_log import (
 )
 from backfill_assets.adapters.version_table import create_version_table, in_interval
 from backfill_assets.audits.counts import Counts
-from backfill_assets.audits.relations import INTERVAL
 from backfill_assets.audits.sample import sample_failures
 from backfill_assets.audits.scan import scan_audits
-from backfill_assets.build.engine import AuditReads, Job, ModelInput, SourceInput
-from backfill_assets.core.digest import digest
-from backfill_assets.core.errors import BackfillError, BuildError, DataError, TransientBuildError
-from backfill_assets.core.intervals import Interval, Ranges, utc
+from backfill_assets.build.engine import AuditReads, Job, SourceInput
+from backfill_assets.core.errors import BackfillError, DataError, TransientBuildError
+from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.segments import NO_ROWS, Segments
-from backfill_assets.plan.missing import read_window
-from backfill_assets.project.object_store import is_s3
-from backfill_assets.sql.parsing import splice
-from backfill_assets.sql.text import interval_text
 from backfill_assets.state.tables import DataCommit
-from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-_NO_ROWS = (0, 0)
-
-
 class SparkEngine:
-    """An Engine over one Spark session. Each model gets a session of its own for its settings and temporary views."""
+    """An Engine over one Spark session."""
 
     def __init__(self, spark: SparkSession, *, warehouse: str, root: Path) -> None:
         self._spark, self._warehouse, self._root = spark, warehouse, root
-        self._sessions: dict[str, SparkSession] = {}
-        self._modules: dict[str, Callable[..., Any]] = {}
-        self._views: dict[tuple[int, str], threading.Lock] = {}
-        self._lock = threading.Lock()
+        self._jobs = JobRows(spark, warehouse=warehouse, root=root)
         self._jvm = spark if is_remote(spark) else current_jvm()
-        self._keys = SourceKeys(warehouse)
 
     def prepare(self, job: Job, sample: Interval) -> tuple[tuple[str, str], ...]:
         with self._errors(f"prepare {job.model.name}", job):
-            frame = marked(self._frame(job, sample), job.model)
-            with _in_query(job.model):  # a remote session looks into the query no earlier
+            frame = marked(self._jobs.of(job, sample), job.model)
+            with in_query(job.model):  # a remote session looks into the query no earlier
                 schema = frame.schema
-            return create_version_table(job, schema, self._path(job))
+            return create_version_table(job, schema, self._jobs.location(job))
 
     def write(self, job: Job, batch: str, interval: Interval) -> DataCommit:
         model = job.model
         with self._errors(f"build {model.name} {interval}", job), self._limited(job, batch, interval):
             for read in job.inputs.values():
                 check_pin(read)
-            frame = marked(self._frame(job, interval), model)
+            frame = marked(self._jobs.of(job, interval), model)
             if job.taken:
                 frame = frame.where(job.taken)
             if job.scope:
-                frame = scoped_rows(frame, self._shown_rows(job, interval), model, job.scope, self._keys_of(job))
+                frame = scoped_rows(frame, self._jobs.shown(job, interval), model, job.scope, self._jobs.keys_of(job))
             if needs_keys(model):
                 with settled(frame, model, interval) as (rows, count):
                     self._write_rows(job, batch, interval, rows, count)
@@ -94,7 +77,7 @@ class SparkEngine:
                 self._replace(job, batch, interval, frame)
             for read in job.inputs.values():
                 check_pin(read)
-            self._check_keys(job)  # again: a source that is not frozen may have changed
+            self._jobs.check_keys(job)  # again: a source that is not frozen may have changed
         commit = self._commit_of(job, batch)
         if job.scope:
             self._check_scope(job, commit.table_commit, interval)
@@ -106,8 +89,8 @@ class SparkEngine:
         span = segments.covers.span
         assert span is not None
         with self._errors(f"copy {job.model.name} {span}", job):
-            frame = model_frame(self._session(job), self._warehouse, job.model, segments)
-            create_version_table(job, frame.schema, self._path(job))
+            frame = model_frame(self._jobs.session(job), self._warehouse, job.model, segments)
+            create_version_table(job, frame.schema, self._jobs.location(job))
             self._replace(job, batch, span, frame)
         return self._commit_of(job, batch)
 
@@ -116,40 +99,17 @@ class SparkEngine:
     ) -> DataCommit:
         doing = f"copy {job.model.name} {interval}"
         with self._errors(doing, job), self._limited(job, batch, interval):
-            spark = self._session(job)
-            wanted = spark.read.format("delta").load(self._path(job)).schema
-            self._replace(
-                job, batch, interval, renamed_frame(spark, self._warehouse, job.model, segments, columns, wanted)
-            )
+            self._replace(job, batch, interval, self._jobs.renamed(job, segments, columns))
         return self._commit_of(job, batch)
-
-    def _shown_rows(self, job: Job, interval: Interval) -> DataFrame:
-        """The interval's rows as they are shown, with the columns of the version's table."""
-        spark, wanted = self._session(job), self._session(job).read.format("delta").load(self._path(job)).schema
-        there = job.below.cut(Ranges((interval,)))
-        same = [(name.lower(), name.lower()) for name in wanted.names]
-        try:
-            return renamed_frame(spark, self._warehouse, job.model, there, same, wanted)
-        except BuildError as error:
-            error.fix = error.fix or "restate these days whole"
-            raise
-
-    def _keys_of(self, job: Job) -> DataFrame | None:
-        """The keys of the job's scope, where it is one of keys."""
-        if job.scope is None or job.ids is None:
-            return None
-        spark = self._session(job)
-        wanted = spark.read.format("delta").load(self._path(job)).schema
-        return keys_frame(spark, job.ids, job.scope, wanted)
 
     def _check_scope(self, job: Job, commit: int, interval: Interval) -> None:
         """Compare what was committed outside of the job's scope with what is shown."""
         assert job.scope is not None
         with self._errors(f"compare {job.model.name} {interval}", job):
             own = Segments.of_table(job.version, commit, [interval])
-            written = model_frame(self._session(job), self._warehouse, job.model, own)
-            shown = self._shown_rows(job, interval)
-            changed = changed_outside(written, shown, job.model, job.scope, self._keys_of(job))
+            written = model_frame(self._jobs.session(job), self._warehouse, job.model, own)
+            shown = self._jobs.shown(job, interval)
+            changed = changed_outside(written, shown, job.model, job.scope, self._jobs.keys_of(job))
         if changed:
             raise DataError(
                 f"cannot build {job.model.name} {interval}",
@@ -167,12 +127,12 @@ class SparkEngine:
             .mode("overwrite")
             .option("replaceWhere", in_interval(job.model, interval))
             .option("userMetadata", batch_metadata(batch, interval))
-            .save(self._path(job))
+            .save(self._jobs.location(job))
         )
 
     def _write_rows(self, job: Job, batch: str, interval: Interval, rows: DataFrame, count: int) -> None:
         """Commit rows that are one a key, as the model says."""
-        model, spark, location = job.model, self._session(job), self._path(job)
+        model, spark, location = job.model, self._jobs.session(job), self._jobs.location(job)
         table = open_table(location)
         assert table is not None
         head = table.version()
@@ -205,7 +165,7 @@ class SparkEngine:
         )
 
     def _rows(self, job: Job, commit: int, interval: Interval) -> int:
-        return rows_within(self._path(job), commit, interval)
+        return rows_within(self._jobs.location(job), commit, interval)
 
     def scan(self, job: Job, commit: int, intervals: Ranges, reads: AuditReads) -> Mapping[datetime, Counts]:
         with (
@@ -232,111 +192,18 @@ class SparkEngine:
         built: Segments,
         before: Mapping[str, str] = MappingProxyType({}),
     ) -> Ranges:
-        both = shown.covers & built.covers
         with self._told(f"compare versions of {model.name}", model, masked=bool(model.mask)):
-            one = self._checksums(model, columns, shown, before)
-            other = self._checksums(model, columns, built, {})
-        return Ranges.of(
-            unit
-            for unit in both.split(model.cadence)
-            if one.get(unit.start, _NO_ROWS) != other.get(unit.start, _NO_ROWS)
-        )
-
-    def _checksums(
-        self, model: Model, columns: Sequence[str], segments: Segments, before: Mapping[str, str]
-    ) -> dict[datetime, tuple[int, int]]:
-        """Rows and the sum of the rows' hashes, by start of the interval. Doubles count to nine digits."""
-        from pyspark.sql import functions as F
-
-        frame = model_frame(self._spark, self._warehouse, model, segments)
-        names = {name.lower(): name for name in (model.time_column, *columns)}
-        frame = frame.select(*(column(before.get(low, name)).alias(name) for low, name in names.items()))
-        loose = {f.name.lower() for f in frame.schema.fields if f.dataType.typeName() in ("double", "float")}
-        values = [F.format_string("%.9e", column(c)) if c.lower() in loose else comparable(frame, c) for c in columns]
-        hashed = F.sum(content_hash(values).cast("decimal(38,0)"))
-        found = frame.groupBy(F.expr(interval_text(model)).alias(INTERVAL)).agg(F.count("*"), hashed).collect()
-        return {utc(row[0].replace(" ", "T")): (row[1], row[2]) for row in found if row[0] is not None}
+            return differing(self._spark, self._warehouse, model, columns, shown, built, before)
 
     def cancel(self) -> None:
-        for spark in (self._spark, *self._sessions.values()):
-            with suppress(Exception):  # a JVM that is gone has nothing to interrupt
-                spark.interruptAll()
-
-    def _frame(self, job: Job, interval: Interval) -> DataFrame:
-        """The rows of the interval, not computed yet. What the job reads has the keys that are declared."""
-        spark, model = self._session(job), job.model
-        self._check_keys(job)
-        if model.language == "sql":
-            # Together: a first look at a Delta table costs a cold JVM more than a second, and it is one thread's work.
-            with ThreadPoolExecutor(max(1, len(job.inputs))) as pool:
-                names = pool.map(lambda item: self._input_view(spark, *item), job.inputs.items())
-                views = dict(zip(map(str.lower, job.inputs), names, strict=True))
-            with _in_query(model):
-                return spark.sql(splice(model.code, views), args=range_arguments(model, interval))
-        arguments: dict[str, Any] = {"interval": interval}
-        for upstream in model.upstreams:
-            read = job.inputs[upstream.name]
-            frame = input_frame(spark, self._warehouse, read)
-            if isinstance(read, ModelInput):
-                window = read_window(model, read.model, interval)
-                frame = frame.where(in_interval(read.model, window) if window else "false")
-            arguments[upstream.parameter or upstream.name] = frame
-        return self._function(job)(**arguments)
-
-    def _check_keys(self, job: Job) -> None:
-        for read in job.inputs.values():
-            self._keys.check(self._session(job), read)
-
-    def _input_view(self, spark: SparkSession, name: str, read: ModelInput | SourceInput) -> str:
-        if isinstance(read, ModelInput):
-            at = digest(read.version, str(read.commit), *map(str, read.over))
-        else:
-            at = read.pin.get("commit", read.pin.get("files", "now"))
-            if "table" in read.pin:
-                at = f"{at}_{digest(read.pin['table'])[:8]}"
-        view = f"{name.replace('.', '_')}__at_{at}"
-        with self._lock:
-            made = self._views.setdefault((id(spark), view), threading.Lock())
-        with made:  # reading a snapshot takes seconds: others wait only for the view that they want
-            if not spark.catalog.tableExists(view):
-                frame = input_frame(spark, self._warehouse, read)
-                check_pin(read)  # a view of files of which one was away for a moment would be read for good
-                frame.createOrReplaceTempView(view)
-        return view
-
-    def _function(self, job: Job) -> Callable[..., Any]:
-        """The model's function, from its file's text as the project was loaded: what the fingerprint is of."""
-        model = job.model
-        with self._lock:
-            # A published version's stored code may be loaded beside the project's.
-            key = digest(model.name, model.code, dict(model.files))
-            if key not in self._modules:
-                self._modules[key] = load_function(model, self._root)
-            return self._modules[key]
-
-    def _session(self, job: Job) -> SparkSession:
-        # A tag is known to the thread that set it only, so another one can interrupt no less than a whole session:
-        # batches that have a timeout have a session each. A MERGE takes its commit's metadata from its session.
-        alone = job.model.timeout is not None or job.model.write == "merge"
-        key = f"{job.model.name}/{threading.get_ident()}" if alone else job.model.name
-        with self._lock:
-            if key not in self._sessions:
-                session = self._spark.newSession()
-                for name, value in job.model.spark.items():
-                    session.conf.set(name, value)
-                # A batch without rows, over none, and a merge that changes nothing are commits as well: the ledger
-                # finds each batch by its commit.
-                session.conf.set("spark.databricks.delta.skipRecordingEmptyCommits", "false")
-                if is_s3(self._warehouse):
-                    check_log_store(session, self._warehouse)
-                    session.conf.set(WRITER, process_token())  # the log store looks for it before each commit
-                self._sessions[key] = session
-            return self._sessions[key]
+        with suppress(Exception):  # a JVM that is gone has nothing to interrupt
+            self._spark.interruptAll()
+        self._jobs.cancel()
 
     @contextmanager
     def _views_of(self, job: Job, commit: int, intervals: Ranges, reads: AuditReads) -> Generator[AuditViews]:
         """The table's rows of these intervals at a commit, and what audits look at beside them, as temporary views."""
-        views = AuditViews(self._session(job), self._warehouse, job, commit, intervals, reads)
+        views = AuditViews(self._jobs.session(job), self._warehouse, job, commit, intervals, reads)
         try:
             yield views
         finally:
@@ -345,10 +212,12 @@ class SparkEngine:
     def _commit_of(self, job: Job, batch: str) -> DataCommit:
         """The commit that the batch made. Spark does not return it; the table's log knows."""
         for limit in (20, None):
-            for info in history(self._path(job), limit):
+            for info in history(self._jobs.location(job), limit):
                 commit = data_commit(info)
                 if commit.batch == batch:
-                    sync_commits(self._path(job), [commit.table_commit])  # before the ledger says that it is there
+                    sync_commits(
+                        self._jobs.location(job), [commit.table_commit]
+                    )  # before the ledger says that it is there
                     return commit
         raise TransientBuildError(
             f"cannot find the commit of {job.model.name}, batch {batch}", why="the table's log does not hold it"
@@ -360,7 +229,7 @@ class SparkEngine:
         if job.model.timeout is None:
             yield
             return
-        spark, over, late = self._session(job), threading.Event(), threading.Event()
+        spark, over, late = self._jobs.session(job), threading.Event(), threading.Event()
 
         def interrupt() -> None:
             if over.wait(job.model.timeout):
@@ -411,24 +280,8 @@ class SparkEngine:
             code = model.path if model.language != "sql" else None
             raise own_code_error(error, doing, code, masked=masked) from (None if masked else error)
 
-    def _path(self, job: Job) -> str:
-        return table_path(self._warehouse, job.model.name, job.version)
-
 
 def _reads_masked(job: Job, reads: AuditReads | None) -> bool:
     read = [*job.inputs.values(), *(reads.tables.values() if reads else ())]
     masks = [i.source.mask if isinstance(i, SourceInput) else i.model.mask for i in read]
     return bool(job.model.mask) or any(masks)
-
-
-@contextmanager
-def _in_query(model: Model) -> Generator[None]:
-    """What Spark says here of a model of SQL is about its query."""
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    except PySparkException as error:
-        if model.language != "sql":
-            raise
-        raise QueryError(error) from error
