@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,22 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BACKFILL_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def no_jvm(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that opens a session is marked `spark`: the others take no time, and leave nothing to each other."""
+    before = _has_jvm()
+    yield
+    opened = _has_jvm() and not before
+    assert not opened or request.node.get_closest_marker("spark"), (
+        "it opened a Spark session, and is not marked `spark`"
+    )
+
+
+def _has_jvm() -> bool:
+    context = sys.modules.get("pyspark.core.context")
+    return context is not None and context.SparkContext._gateway is not None
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Build
 from backfill_assets.promote.extend import as_published
 from backfill_assets.state.versions import Version
+from backfill_assets_tests.dagster_place import nothing_found
 from backfill_assets_tests.projects import small_project, write_events
 from backfill_assets_tests.unsparked import build, unsparked
 from backfill_assets_tests.unsparked import extend as extended
@@ -181,7 +182,7 @@ def test_a_record_that_has_no_columns(tmp_path: Path) -> None:
     assert why(replace(project, sources=edited), entry) == {}
 
 
-def test_a_rollback_builds_nothing_by_another_type(tmp_path: Path) -> None:
+def test_a_rollback_builds_nothing_by_another_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A day came since, which the older version would compute by a type that it was never published from."""
     root = promoted(tmp_path)
     daily = root / "models" / "daily.sql"
@@ -189,6 +190,7 @@ def test_a_rollback_builds_nothing_by_another_type(tmp_path: Path) -> None:
     daily.write_text(text.replace("sum(amount)", "sum(2 * amount)"))
     place = unsparked(root)
     build(place)
+    monkeypatch.setattr("backfill_assets.app.promote.prove_built", nothing_found)
     assert promote_plan(place).verdict.open
     write_events(root, days=4)
     settings = root / "backfill.yml"
