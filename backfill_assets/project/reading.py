@@ -31,6 +31,7 @@ from backfill_assets.project.sources import Sources, read_sources
 from backfill_assets.project.spark_settings import read_as_usual
 from backfill_assets.project.sql_files import read_sql_model
 from backfill_assets.project.time_zones import misread_bounds, unnamed_zone, zone_problems
+from backfill_assets.project.undeclared_lookback import unbounded_remarks
 from backfill_assets.python_models.compiled import PythonFunction, compile_functions
 from backfill_assets.sql.nondeterministic import FunctionUse
 from backfill_assets.sql.signature import Opaque, Table, query_signature
@@ -202,6 +203,7 @@ def _remarks(root: Path, files: _Files, counted: _CountedAs, name: str) -> Itera
     if files.settings.untrusted and files.models[name].language == "python":
         yield not_executed(draft)
     yield from unnamed_zone(draft, files.models[name], files.models, files.sources.entries)
+    yield from unbounded_remarks(draft, files.outputs[name], files.models, files.sources.entries)
     yield from remarks(draft, files.hidden.get(name, ()), files.outputs[name], counted.tables)
 
 

@@ -1,14 +1,20 @@
-"""Does a query read intervals before its own, and its header says nothing of it? No restatement would follow."""
+"""Does a query read intervals before its own, and its header says nothing of it? No restatement would follow.
+
+What is read from a time before `:start` on is a problem; what is read from no time on a warning, as no number says it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.intervals import Cadence
+from backfill_assets.core.model import Model, Source
 from backfill_assets.project.draft import Draft
 from backfill_assets.project.header import Header
+from backfill_assets.project.outputs import Outputs
 from backfill_assets.sql.earlier_bounds import earlier_bounds
+from backfill_assets.sql.unbounded_reads import unbounded_reads
 
 
 def lookback_problems(draft: Draft) -> Iterator[Problem]:
@@ -28,6 +34,29 @@ def lookback_problems(draft: Draft) -> Iterator[Problem]:
         intervals, bound = max(known, key=lambda found: found[0])
         if intervals > said + bound.strict:
             yield _too_short(draft, header, intervals, bound.line)
+
+
+def unbounded_remarks(
+    draft: Draft, outputs: Outputs, models: Mapping[str, Model], sources: Mapping[str, Source]
+) -> Iterator[Problem]:
+    """A warning for each upstream of a model of SQL of which it reads every interval until some time."""
+    header = draft.header
+    if header is None or draft.sql is None or (header.lookback == 0 and "lookback" in header.model_fields_set):
+        return
+    times = {f"@{key}": _time_column(name, models, sources) for key, name in outputs.names.items()}
+    for read in unbounded_reads(outputs.scopes, {key: time.lower() for key, time in times.items() if time}):
+        name, time, unit = outputs.names[read.table[1:]], times[read.table], header.cadence.unit
+        yield draft.problem(
+            draft.code_line + read.line - 1,
+            what=f"the query reads {name} from its beginning on: nothing bounds its `{time}` below",
+            why=f"where old rows of {name} are restated or come late, {unit}s that depend on them stay as they are",
+            fix=f"read from a time before `:start` on, and say by `lookback` how many {unit}s that is; or write "
+            f"`lookback: 0`, if rows of {name} that are old never change",
+        )
+
+
+def _time_column(name: str, models: Mapping[str, Model], sources: Mapping[str, Source]) -> str:
+    return models[name].time_column if name in models else sources[name].time_column or ""
 
 
 def _undeclared(draft: Draft, header: Header, intervals: int | None, line: int) -> Problem:

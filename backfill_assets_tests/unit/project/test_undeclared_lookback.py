@@ -179,3 +179,54 @@ def test_a_bound_is_of_its_table(tmp_path: Path, condition: str, pruning: bool) 
     text = roll(condition, upper="e.ds < :end").replace("FROM events", "FROM events AS e JOIN events AS p USING (ds)")
     said = refused(tmp_path, text)
     assert ("has no `lookback`" not in said) is pruning
+
+
+def remarks(root: Path, query: str, header: str = "") -> list[str]:
+    """What the project warns of a model `roll`, by line."""
+    text = f"/*\nstart: 2024-01-01\ngrain: [ds]\n{header}*/\n{query}\n"
+    (root / "models").mkdir(parents=True)
+    (root / "backfill.yml").write_text("name: t\n")
+    (root / "sources.yml").write_text(SOURCES)
+    (root / "models" / "events.sql").write_text(EVENTS)
+    (root / "models" / "roll.sql").write_text(text)
+    return [f"{w.line}: {w.what}; {w.why}; {w.fix}" for w in load_project(root).warnings["roll"]]
+
+
+WITHIN = "e.ds >= :start AND e.ds < :end"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT e.ds, sum(p.clicks) AS n FROM events e JOIN events p\nON p.ds <= e.ds WHERE {WITHIN} GROUP BY e.ds",
+        f"SELECT e.ds FROM events e WHERE {WITHIN} AND NOT EXISTS (SELECT 1 FROM events p\nWHERE e.ds > p.ds)",
+        "SELECT ds, n FROM (SELECT ds, sum(clicks) OVER (ORDER BY ds) AS n FROM events\nWHERE ds < :end) "
+        "WHERE ds >= :start",
+        f"SELECT e.ds, (SELECT sum(clicks) FROM events\nWHERE DATE_ADD(ds, 1) <= :end) FROM events e WHERE {WITHIN}",
+        f"WITH a AS (SELECT clicks, min(ds) AS f FROM events\nWHERE ds < :end GROUP BY clicks) "
+        f"SELECT e.ds, a.f FROM events e JOIN a ON a.clicks = e.clicks WHERE {WITHIN}",
+    ],
+)
+def test_a_read_from_the_beginning_on_is_a_warning(tmp_path: Path, query: str) -> None:
+    """No lookback says it, so restatements do not follow: at the condition that bounds it above."""
+    [said] = remarks(tmp_path / "a", query)
+    assert said.startswith("6: the query reads events from its beginning on: nothing bounds its `ds` below; where old")
+    assert remarks(tmp_path / "b", query, "lookback: 3\n"), "more than that is read"
+    assert not remarks(tmp_path / "c", query, "lookback: 0\n"), "the author's word"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT e.ds FROM events e WHERE {WITHIN}",
+        "SELECT ds FROM events WHERE ds BETWEEN :start AND date_sub(:end, 1)",
+        f"SELECT e.ds FROM events e JOIN events p ON p.ds <= e.ds AND p.ds >= date_sub(e.ds, 3) WHERE {WITHIN}",
+        f"SELECT e.ds FROM events e JOIN events p ON p.ds <= e.ds AND (p.ds > :start OR p.clicks = 1) WHERE {WITHIN}",
+        f"SELECT e.ds FROM events e JOIN events p USING (ds) WHERE {WITHIN}",
+        f"SELECT e.ds FROM events e JOIN (SELECT * FROM events WHERE ds < :end) p ON p.ds = e.ds WHERE {WITHIN}",
+        f"SELECT e.ds, (SELECT max(clicks) FROM events) AS n FROM events e WHERE {WITHIN}",
+    ],
+)
+def test_what_is_bounded_or_no_matter_of_time_is_none(tmp_path: Path, query: str) -> None:
+    """Bounded on both sides, or passed on to who bounds it; or not by time at all, as what is looked up is."""
+    assert remarks(tmp_path / "a", query, "lookback: 3\n") == []
