@@ -202,7 +202,7 @@ WITHIN = "e.ds >= :start AND e.ds < :end"
         f"SELECT e.ds FROM events e WHERE {WITHIN} AND NOT EXISTS (SELECT 1 FROM events p\nWHERE e.ds > p.ds)",
         "SELECT ds, n FROM (SELECT ds, sum(clicks) OVER (ORDER BY ds) AS n FROM events\nWHERE ds < :end) "
         "WHERE ds >= :start",
-        f"SELECT e.ds, (SELECT sum(clicks) FROM events\nWHERE DATE_ADD(ds, 1) <= :end) FROM events e WHERE {WITHIN}",
+        f"SELECT e.ds, (SELECT sum(clicks) FROM events\nWHERE DATE_ADD(ds, 1) <= :end) n FROM events e WHERE {WITHIN}",
         f"WITH a AS (SELECT clicks, min(ds) AS f FROM events\nWHERE ds < :end GROUP BY clicks) "
         f"SELECT e.ds, a.f FROM events e JOIN a ON a.clicks = e.clicks WHERE {WITHIN}",
     ],
