@@ -15,7 +15,7 @@ from pathlib import Path
 
 from backfill_assets.audits.counts import Counts
 from backfill_assets.build.bench import Workbench
-from backfill_assets.build.engine import AuditReads, Job, ModelInput
+from backfill_assets.build.engine import AuditReads, Job, ModelInput, OtherAlone
 from backfill_assets.build.events import Event
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
@@ -267,6 +267,8 @@ class FakeEngine:
         self.before_scan: Callable[[Job, Ranges], object] = nothing
         self.before_prepare: Callable[[Job], object] = nothing
         self.before_copy: Callable[[Job], object] = nothing
+        self.other: Callable[[Job, Interval], OtherAlone | None] = lambda job, interval: None
+        self.alone: list[tuple[str, Interval]] = []
         self.columns: tuple[tuple[str, str], ...] = (("ds", "date"), ("id", "bigint"))
         self.writes: list[tuple[str, Interval]] = []
         self.copies: list[tuple[str, Interval]] = []
@@ -305,6 +307,10 @@ class FakeEngine:
         finally:
             with self._lock:
                 self._running[name] -= 1
+
+    def other_alone(self, job: Job, commit: int, interval: Interval) -> OtherAlone | None:
+        self.alone.append((job.model.name, interval))
+        return self.other(job, interval)
 
     def copy(self, job: Job, batch: str, segments: Segments) -> DataCommit:
         self.before_copy(job)

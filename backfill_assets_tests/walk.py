@@ -41,7 +41,7 @@ cli.build_commands:apply                              the request is parsed; not
         build.build:build                       one model over its intervals
           build.batch:build_batch               one batch, with retries
             adapters.engine:SparkEngine.write   one commit, tagged with the batch
-              adapters.inputs:input_frame       what it reads, at frozen commits
+              adapters.job_rows:JobRows.of      what it reads, at frozen commits
             state.ledger:Ledger.append          BUILT, after the commit
           build.audit:audit_built               what has no verdict yet, in one go
             build.reads:audit_reads             what audits look at beside the rows
@@ -104,7 +104,7 @@ def _calls(caller: str, hop: str) -> bool:
     while todo:
         for node in ast.walk(todo.pop()):
             said, of = _named(node)
-            if said in wanted and (not owner or (of and owner.lower().endswith(of.lower()))):
+            if said in wanted and (not owner or (of and owner.lower().endswith(of.lower().lstrip("_")))):
                 return True
             if said.startswith("_") and said not in seen:
                 seen.add(said)

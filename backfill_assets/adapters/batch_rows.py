@@ -33,15 +33,21 @@ def settled(frame: DataFrame, model: Model, interval: Interval) -> Generator[tup
     Raises DataError, before anything is written, when rows are outside the interval or a key has several.
     """
     rows = latest(frame, model) if model.dedupe else frame
-    if is_remote(session := rows.sparkSession):  # whose frames are made anew from their texts each time
-        kept = session.computed(rows)
-        yield kept.drop(_DIFFER), _check(kept, model, interval)
-        return
-    rows = rows.persist()
-    try:
+    with kept(rows) as rows:
         yield rows.drop(_DIFFER), _check(rows, model, interval)
+
+
+@contextmanager
+def kept(frame: DataFrame) -> Generator[DataFrame]:
+    """The frame's rows, computed once and kept while the block runs."""
+    if is_remote(session := frame.sparkSession):  # whose frames are made anew from their texts each time
+        yield session.computed(frame)
+        return
+    frame = frame.persist()
+    try:
+        yield frame
     finally:
-        rows.unpersist()
+        frame.unpersist()
 
 
 def latest(frame: DataFrame, model: Model) -> DataFrame:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.adapters.diff_rows import Rows, rows_of_sides
 from backfill_assets.adapters.spark_errors import as_build_error, died
 from backfill_assets.compare.answer import Cells, answer, cells, different, moving, samples, shown, windows
-from backfill_assets.compare.diff import Distribution, ModelDiff
+from backfill_assets.compare.diff import Distribution, ModelDiff, Sample
 from backfill_assets.compare.distributions import chosen, counted, told
 from backfill_assets.compare.pairs import by_kind
 from backfill_assets.compare.profile import by_day, by_slice, percentiles, repeated
 from backfill_assets.compare.query import Comparison, Fields, compile_diff
 from backfill_assets.compare.questions import Question
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
-from backfill_assets.promote.views import plain_view
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -44,6 +45,33 @@ def diff_model(
     """
     if not question.compared:
         return question.unread()
+    with _asked(question, spark, warehouse) as (session, query, rows):
+        found, columns, spread = _found(question, query, session, rows)
+        diff = replace(answer(question, query, found, columns, salt()), distributions=spread)
+        return replace(diff, samples=_samples(question, query, diff, session, rows, sample, salt))
+
+
+def sample_model(
+    question: Question,
+    known: ModelDiff,
+    spark: Callable[[], SparkSession],
+    warehouse: str,
+    salt: Callable[[], bytes],
+    *,
+    sample: int,
+) -> ModelDiff:
+    """What is `known` to be different, with other examples: so many keys of each kind of row. Raises BuildError."""
+    if not sample or not windows(known):
+        return replace(known, samples=())
+    with _asked(question, spark, warehouse) as (session, query, rows):
+        return replace(known, samples=_samples(question, query, known, session, rows, sample, salt))
+
+
+@contextmanager
+def _asked(
+    question: Question, spark: Callable[[], SparkSession], warehouse: str
+) -> Generator[tuple[SparkSession, Comparison, Rows]]:
+    """A session to ask, what both sides have, and their rows. What Spark refuses in the block is a BuildError."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -51,12 +79,9 @@ def diff_model(
     for name, value in SETTINGS.items():
         session.conf.set(name, value)
     try:
-        old, new = _relations(question, warehouse, question.compared)
-        query = compile_diff(question, _fields(session, old), _fields(session, new))
-        found, columns, spread = _found(question, query, session, warehouse)
-        diff = answer(question, query, found, columns, salt())
-        rows = _sample(question, query, diff, session, warehouse, sample)
-        return replace(diff, distributions=spread, samples=samples(query, *rows, salt()))
+        with rows_of_sides(session, question, warehouse) as rows:
+            old, new = rows(question.compared)
+            yield session, compile_diff(question, _fields(session, old), _fields(session, new)), rows
     except (PySparkException, Py4JError) as error:
         masked = bool(question.mask)
         doing = f"compare {question.model.name}"
@@ -65,7 +90,7 @@ def diff_model(
 
 
 def _found(
-    question: Question, query: Comparison, session: SparkSession, warehouse: str
+    question: Question, query: Comparison, session: SparkSession, both: Rows
 ) -> tuple[Cells, tuple[int, ...], tuple[Distribution, ...]]:
     """What both sides hold and what came of their rows, the columns that moved, and how these and new ones spread.
 
@@ -76,7 +101,7 @@ def _found(
     def ask(text: str | None) -> list[dict[str, Any]]:
         return [row.asDict() for row in session.sql(text).collect()] if text else []
 
-    sides = _relations(question, warehouse, question.compared)
+    sides = both(question.compared)
     held = ask(by_day(query, *sides))
     found = cells(held, [])
     rows = max((row["bf_rows"] for row in held), default=0)
@@ -87,7 +112,7 @@ def _found(
     if unique and query.time in query.keys:
         days, columns = different(query, found)
         ranges = ranges & _spans(question, ((day, day) for day in days))
-    joined = _relations(question, warehouse, ranges) if ranges else None
+    joined = both(ranges) if ranges else None
     came = ask(by_kind(query, *joined, columns, unique=unique)) if joined else []
     moves = moving(question, query, cells(held, came))
     one_in = max(rows // PERCENTILE_ROWS, 1)
@@ -107,29 +132,24 @@ def _spans(question: Question, taken: Iterable[tuple[str, str]]) -> Ranges:
     return Ranges.of(Interval(utc(first), cadence.shift(utc(last), 1)) for first, last in taken)
 
 
-def _sample(
-    question: Question, query: Comparison, diff: ModelDiff, session: SparkSession, warehouse: str, count: int
-) -> tuple[tuple[int, ...], list[dict[str, object]]]:
-    """The columns to show, and rows of the days that have most of them."""
+def _samples(
+    question: Question,
+    query: Comparison,
+    diff: ModelDiff,
+    session: SparkSession,
+    both: Rows,
+    count: int,
+    salt: Callable[[], bytes],
+) -> tuple[Sample, ...]:
+    """Rows of the days that have most of them."""
     show, taken = shown(query, diff), windows(diff)
     if not count or not taken:
-        return show, []
+        return ()
     ranges = question.compared
     if query.time in query.keys:  # else a row may have moved from one day to another
         ranges = ranges & _spans(question, taken.values())
-    old, new = _relations(question, warehouse, ranges)
-    rows: list[Row] = session.sql(query.sample(old, new, taken, show, count)).collect()
-    return show, [row.asDict() for row in rows]
-
-
-def _relations(question: Question, warehouse: str, ranges: Ranges) -> tuple[str, str]:
-    assert question.old is not None and question.new is not None
-    sides = [plain_view(pointer.cut(ranges), warehouse) for pointer in (question.old, question.new)]
-    old, new = (
-        f"SELECT * FROM ({text}) WHERE {taken}" if taken else text
-        for text, taken in zip(sides, question.taken, strict=True)
-    )
-    return old, new
+    found: list[Row] = session.sql(query.sample(*both(ranges), taken, show, count)).collect()
+    return samples(query, show, [row.asDict() for row in found], salt())
 
 
 def _fields(session: SparkSession, relation: str) -> Fields:

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from backfill_assets.adapters.alone import other_alone
 from backfill_assets.adapters.audit_views import AuditViews
 from backfill_assets.adapters.batch_rows import column, needs_keys, settled
 from backfill_assets.adapters.checksums import differing
@@ -34,7 +35,7 @@ from backfill_assets.adapters.version_table import create_version_table, in_inte
 from backfill_assets.audits.counts import Counts
 from backfill_assets.audits.sample import sample_failures
 from backfill_assets.audits.scan import scan_audits
-from backfill_assets.build.engine import AuditReads, Job, SourceInput
+from backfill_assets.build.engine import AuditReads, Job, OtherAlone, SourceInput
 from backfill_assets.core.errors import BackfillError, DataError, TransientBuildError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model
@@ -50,26 +51,26 @@ class SparkEngine:
 
     def __init__(self, spark: SparkSession, *, warehouse: str, root: Path) -> None:
         self._spark, self._warehouse, self._root = spark, warehouse, root
-        self._jobs = JobRows(spark, warehouse=warehouse, root=root)
+        self._rows = JobRows(spark, warehouse=warehouse, root=root)
         self._jvm = spark if is_remote(spark) else current_jvm()
 
     def prepare(self, job: Job, sample: Interval) -> tuple[tuple[str, str], ...]:
         with self._errors(f"prepare {job.model.name}", job):
-            frame = marked(self._jobs.of(job, sample), job.model)
+            frame = marked(self._rows.of(job, sample), job.model)
             with in_query(job.model):  # a remote session looks into the query no earlier
                 schema = frame.schema
-            return create_version_table(job, schema, self._jobs.location(job))
+            return create_version_table(job, schema, self._rows.location(job))
 
     def write(self, job: Job, batch: str, interval: Interval) -> DataCommit:
         model = job.model
         with self._errors(f"build {model.name} {interval}", job), self._limited(job, batch, interval):
             for read in job.inputs.values():
                 check_pin(read)
-            frame = marked(self._jobs.of(job, interval), model)
+            frame = marked(self._rows.of(job, interval), model)
             if job.taken:
                 frame = frame.where(job.taken)
             if job.scope:
-                frame = scoped_rows(frame, self._jobs.shown(job, interval), model, job.scope, self._jobs.keys_of(job))
+                frame = scoped_rows(frame, self._rows.shown(job, interval), model, job.scope, self._rows.keys_of(job))
             if needs_keys(model):
                 with settled(frame, model, interval) as (rows, count):
                     self._write_rows(job, batch, interval, rows, count)
@@ -77,20 +78,24 @@ class SparkEngine:
                 self._replace(job, batch, interval, frame)
             for read in job.inputs.values():
                 check_pin(read)
-            self._jobs.check_keys(job)  # again: a source that is not frozen may have changed
+            self._rows.check_keys(job)  # again: a source that is not frozen may have changed
         commit = self._commit_of(job, batch)
         if job.scope:
             self._check_scope(job, commit.table_commit, interval)
         if commit.changes is None:
             return commit
-        return replace(commit, rows=self._rows(job, commit.table_commit, interval))
+        return replace(commit, rows=self._count(job, commit.table_commit, interval))
+
+    def other_alone(self, job: Job, commit: int, interval: Interval) -> OtherAlone | None:
+        with self._errors(f"compute one of {job.model.name} {interval} by itself", job):
+            return other_alone(self._rows, job, self._warehouse, commit, interval)
 
     def copy(self, job: Job, batch: str, segments: Segments) -> DataCommit:
         span = segments.covers.span
         assert span is not None
         with self._errors(f"copy {job.model.name} {span}", job):
-            frame = model_frame(self._jobs.session(job), self._warehouse, job.model, segments)
-            create_version_table(job, frame.schema, self._jobs.location(job))
+            frame = model_frame(self._rows.session(job), self._warehouse, job.model, segments)
+            create_version_table(job, frame.schema, self._rows.location(job))
             self._replace(job, batch, span, frame)
         return self._commit_of(job, batch)
 
@@ -99,7 +104,7 @@ class SparkEngine:
     ) -> DataCommit:
         doing = f"copy {job.model.name} {interval}"
         with self._errors(doing, job), self._limited(job, batch, interval):
-            self._replace(job, batch, interval, self._jobs.renamed(job, segments, columns))
+            self._replace(job, batch, interval, self._rows.renamed(job, segments, columns))
         return self._commit_of(job, batch)
 
     def _check_scope(self, job: Job, commit: int, interval: Interval) -> None:
@@ -107,9 +112,9 @@ class SparkEngine:
         assert job.scope is not None
         with self._errors(f"compare {job.model.name} {interval}", job):
             own = Segments.of_table(job.version, commit, [interval])
-            written = model_frame(self._jobs.session(job), self._warehouse, job.model, own)
-            shown = self._jobs.shown(job, interval)
-            changed = changed_outside(written, shown, job.model, job.scope, self._jobs.keys_of(job))
+            written = model_frame(self._rows.session(job), self._warehouse, job.model, own)
+            shown = self._rows.shown(job, interval)
+            changed = changed_outside(written, shown, job.model, job.scope, self._rows.keys_of(job))
         if changed:
             raise DataError(
                 f"cannot build {job.model.name} {interval}",
@@ -127,16 +132,16 @@ class SparkEngine:
             .mode("overwrite")
             .option("replaceWhere", in_interval(job.model, interval))
             .option("userMetadata", batch_metadata(batch, interval))
-            .save(self._jobs.location(job))
+            .save(self._rows.location(job))
         )
 
     def _write_rows(self, job: Job, batch: str, interval: Interval, rows: DataFrame, count: int) -> None:
         """Commit rows that are one a key, as the model says."""
-        model, spark, location = job.model, self._jobs.session(job), self._jobs.location(job)
+        model, spark, location = job.model, self._rows.session(job), self._rows.location(job)
         table = open_table(location)
         assert table is not None
         head = table.version()
-        empty = not self._rows(job, head, interval)
+        empty = not self._count(job, head, interval)
         if model.updated_at is not None:
             others = job.shown.in_other_tables(job.version).cut(Ranges((interval,)))
             own = Segments.of_table(job.version, head, [interval])  # a merge leaves these as they are
@@ -152,7 +157,7 @@ class SparkEngine:
         # does not end in the batch's rows. Replacing does.
         if (
             self._meanwhile(job, interval, head, commit.table_commit)
-            or self._rows(job, commit.table_commit, interval) != count
+            or self._count(job, commit.table_commit, interval) != count
         ):
             self._replace(job, batch, interval, rows)
 
@@ -164,8 +169,8 @@ class SparkEngine:
             if after < c.table_commit < before
         )
 
-    def _rows(self, job: Job, commit: int, interval: Interval) -> int:
-        return rows_within(self._jobs.location(job), commit, interval)
+    def _count(self, job: Job, commit: int, interval: Interval) -> int:
+        return rows_within(self._rows.location(job), commit, interval)
 
     def scan(self, job: Job, commit: int, intervals: Ranges, reads: AuditReads) -> Mapping[datetime, Counts]:
         with (
@@ -198,12 +203,12 @@ class SparkEngine:
     def cancel(self) -> None:
         with suppress(Exception):  # a JVM that is gone has nothing to interrupt
             self._spark.interruptAll()
-        self._jobs.cancel()
+        self._rows.cancel()
 
     @contextmanager
     def _views_of(self, job: Job, commit: int, intervals: Ranges, reads: AuditReads) -> Generator[AuditViews]:
         """The table's rows of these intervals at a commit, and what audits look at beside them, as temporary views."""
-        views = AuditViews(self._jobs.session(job), self._warehouse, job, commit, intervals, reads)
+        views = AuditViews(self._rows.session(job), self._warehouse, job, commit, intervals, reads)
         try:
             yield views
         finally:
@@ -212,11 +217,11 @@ class SparkEngine:
     def _commit_of(self, job: Job, batch: str) -> DataCommit:
         """The commit that the batch made. Spark does not return it; the table's log knows."""
         for limit in (20, None):
-            for info in history(self._jobs.location(job), limit):
+            for info in history(self._rows.location(job), limit):
                 commit = data_commit(info)
                 if commit.batch == batch:
                     sync_commits(
-                        self._jobs.location(job), [commit.table_commit]
+                        self._rows.location(job), [commit.table_commit]
                     )  # before the ledger says that it is there
                     return commit
         raise TransientBuildError(
@@ -229,7 +234,7 @@ class SparkEngine:
         if job.model.timeout is None:
             yield
             return
-        spark, over, late = self._jobs.session(job), threading.Event(), threading.Event()
+        spark, over, late = self._rows.session(job), threading.Event(), threading.Event()
 
         def interrupt() -> None:
             if over.wait(job.model.timeout):

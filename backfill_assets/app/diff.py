@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from backfill_assets.app.context import Context
@@ -11,7 +11,7 @@ from backfill_assets.compare.codec import diff_from_json
 from backfill_assets.compare.diff import SAMPLE, Diff, ModelDiff
 from backfill_assets.compare.expect import Judgement, expectations, judge_moves
 from backfill_assets.compare.filling import Filling, expected_filling, found_filling
-from backfill_assets.compare.questions import questions
+from backfill_assets.compare.questions import Question, questions
 from backfill_assets.compare.renames import renamed_from
 from backfill_assets.compare.sides import Side, cut, resolve_side
 from backfill_assets.compare.stored_diffs import stored_answer
@@ -33,6 +33,10 @@ class KnownDiff:
 
     diff: ModelDiff
     at: datetime
+
+    def tells(self, other: ModelDiff) -> bool:
+        """Whether that is what was compared, but for the examples."""
+        return replace(other, samples=()) == replace(self.diff, samples=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +102,7 @@ def compare(context: Context, request: DiffRequest) -> Compared:
         judgement=judge_moves(diff, expected),
         filled=found_filling(diff, filled),
         rewired=rewired_columns(context, request.target, models=request.models),
-        known={m.model: known[m.model].at for m in diff.models if m.model in known and known[m.model].diff is m},
+        known={m.model: known[m.model].at for m in diff.models if m.model in known and known[m.model].tells(m)},
     )
 
 
@@ -132,7 +136,7 @@ def compare_sides(
 
     Raises PlanError for sides or columns that cannot be compared, StateError, BuildError.
     """
-    from backfill_assets.adapters.diff import diff_model
+    from backfill_assets.adapters.diff import diff_model, sample_model
 
     old, new = sides_of(context, target)
     if without:
@@ -153,13 +157,16 @@ def compare_sides(
     )
     salt = context.control.salt.get
     there = {q.model.name: known[q.model.name].diff for q in asked if known and q.model.name in known}
-    found = [
-        there[q.model.name]
-        if sample == SAMPLE and q.model.name in there and stored_answer(there[q.model.name], q)
-        else diff_model(q, lambda: context.spark, context.warehouse, salt, sample=sample)
-        for q in asked
-    ]
-    return Diff(old=old.name, new=new.name, models=tuple(found))
+
+    def found(question: Question) -> ModelDiff:
+        told = there.get(question.model.name)
+        if told is None or not stored_answer(told, question):
+            return diff_model(question, lambda: context.spark, context.warehouse, salt, sample=sample)
+        if sample == SAMPLE:
+            return told
+        return sample_model(question, told, lambda: context.spark, context.warehouse, salt, sample=sample)
+
+    return Diff(old=old.name, new=new.name, models=tuple(map(found, asked)))
 
 
 def known_diffs(context: Context, target: str | None = None) -> dict[str, KnownDiff]:

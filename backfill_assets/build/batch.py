@@ -96,6 +96,8 @@ def _commit(worker: Worker, piece: Interval, attempt: int, copied: Copied) -> No
         raise removed(name)
     with must_record():
         bench.heard()
+    if not copied.segments:
+        worker.alone.begin(job, piece)
     made_by = _copied_from(worker, piece, copied)
 
     def write(engine: Engine) -> DataCommit:
@@ -105,6 +107,10 @@ def _commit(worker: Worker, piece: Interval, attempt: int, copied: Copied) -> No
 
     with worker.timed("write"):
         commit = worker.compute(write, again=False)
+        if not copied.segments:  # before it is recorded: what is not, is not built
+            worker.alone.check(
+                job, piece, lambda: worker.compute(lambda e: e.other_alone(job, commit.table_commit, piece))
+            )
     built = replace(
         worker.entry(Kind.BUILT, piece, batch=batch, attempt=attempt, table_commit=commit.table_commit),
         rows=commit.rows,

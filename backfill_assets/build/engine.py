@@ -110,6 +110,16 @@ class AuditReads:
     built: Ranges = NOTHING
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherAlone:
+    """An interval that has other rows when it is computed by itself: in these columns, and how many in the batch's
+    commit and alone."""
+
+    interval: Interval
+    columns: tuple[str, ...]
+    rows: tuple[int, int]
+
+
 class Engine(Protocol):
     """Computes and audits. All methods may be called from several threads."""
 
@@ -126,6 +136,11 @@ class Engine(Protocol):
         Raises BuildError, TransientBuildError when it may pass; also where rows outside of the job's scope were
         committed that are not those that are shown.
         """
+        ...
+
+    def other_alone(self, job: Job, commit: int, interval: Interval) -> OtherAlone | None:
+        """Compute one interval of a batch's commit by itself, where the model's code may make a difference of that:
+        the interval, if its rows are others."""
         ...
 
     def copy(self, job: Job, batch: str, segments: Segments) -> DataCommit:

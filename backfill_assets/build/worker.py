@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from backfill_assets.audits.judge import red
 from backfill_assets.audits.result import AuditResult
+from backfill_assets.build.alone import Alone
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.bisect import Budget
 from backfill_assets.build.engine import Engine, Job
@@ -42,6 +43,7 @@ class Worker:
     """What was known of removals before the first look."""
     engine: Engine
     """The one that was used last."""
+    alone: Alone = field(default_factory=Alone)
     budget: Budget = field(default_factory=Budget)
     lock: threading.Lock = field(default_factory=threading.Lock)
     built: list[Interval] = field(default_factory=list[Interval])

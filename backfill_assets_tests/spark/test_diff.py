@@ -7,6 +7,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -16,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from backfill_assets.adapters.diff import diff_model
+from backfill_assets.adapters.diff import diff_model, sample_model
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.compare.codec import diff_from_json, diff_id, diff_to_json
 from backfill_assets.compare.diff import Diff, Distribution, ModelDiff, RowCounts, RowGroup, Stats
@@ -284,6 +285,30 @@ def test_random_tables_as_pandas_sees_them(spark: SparkSession, tmp_path: Path) 
 
 def plain(rows: Sequence[tuple[Any, ...]], *columns: str) -> list[Record]:
     return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def test_few_rows_are_kept_and_many_are_read_each_time(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is found is the same; nothing is kept for longer. Other examples of what is known need one query."""
+
+    def told(found: ModelDiff) -> object:
+        return diff_to_json(Diff(old="", new="", models=(found,)))  # in which NaN is NaN
+
+    old, new = two_sides(seed=2)
+    sides = write(spark, tmp_path, "a", old, TYPES), write(spark, tmp_path, "b", new, TYPES)
+    cache: Any = spark._jsparkSession.sharedState().cacheManager()  # type: ignore[attr-defined]
+    few = compare(spark, tmp_path, *sides)
+    more = {"slices": ("channel",), "mask": ("email",)}
+    question = ask(a_model("table", grain=("ds", "id"), **more), *sides, DeltaTableLog(str(tmp_path)))  # type: ignore[arg-type]
+    question = replace(question, tolerance=TOLERANCE)
+    other = sample_model(question, few, lambda: spark, str(tmp_path), lambda: b"salt", sample=5)
+    assert len(other.samples) > len(few.samples) > 0 and told(replace(other, samples=few.samples)) == told(few)
+    monkeypatch.setattr("backfill_assets.adapters.diff_rows.LITTLE", -1)
+    assert told(compare(spark, tmp_path, *sides)) == told(few)
+    assert told(compare(spark, tmp_path, *sides, sample=5)) == told(other)
+    assert cache.isEmpty()
+    assert sample_model(question, few, pytest.fail, str(tmp_path), lambda: b"salt", sample=0).samples == ()
 
 
 def test_a_row_that_moved_to_another_day(spark: SparkSession, tmp_path: Path) -> None:

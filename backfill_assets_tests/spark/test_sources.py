@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from backfill_assets.adapters.job_rows import JobRows
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.app.candidate import open_plan
 from backfill_assets.app.context import Context
@@ -137,21 +138,25 @@ def test_files_that_changed_since_the_plan_are_refused(spark: SparkSession, tmp_
     assert build_all(place)["copy"].ok and len(rows_of(place)) == 4  # and that helps
 
 
-def test_files_that_change_during_a_batch_do_not_count(spark: SparkSession, tmp_path: Path) -> None:
+def test_files_that_change_during_a_batch_do_not_count(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Files that change while a batch reads them: the batch may have committed, but it is not recorded as built."""
     place = a_place(tmp_path, as_parquet(tmp_path / "rows"))
     todo, work = job(place, "copy"), engine(place)
     work.prepare(todo, days("2024-01-01"))
-    frame = work._frame  # pyright: ignore[reportPrivateUsage]
+    rows = JobRows.of
 
     def change_then_read(*arguments):
         pq.write_table(MORE, tmp_path / "rows" / "3.parquet")
-        return frame(*arguments)
+        return rows(*arguments)
 
-    work._frame = change_then_read  # type: ignore[method-assign]
-    with pytest.raises(BuildError, match=r"raw\.rows changed while the plan was carried out"):
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(BuildError, match=r"raw\.rows changed while the plan was carried out"),
+    ):
+        patch.setattr(JobRows, "of", change_then_read)
         work.write(todo, "b", days("2024-01-01", "2024-01-02"))
-    del work._frame
 
     assert not place.facts().coverage["copy"].built  # the commit without a ledger entry is dirt
     assert build_all(place)["copy"].ok and len(rows_of(place)) == 6

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from backfill_assets.app.diff import Compared
+from backfill_assets.app.diff import Compared, KnownDiff
 from backfill_assets.cli.diff import diff_json, print_diff
 from backfill_assets.compare.codec import diff_from_json, diff_to_json
-from backfill_assets.compare.diff import Diff, DiffColumn, ModelDiff, RowCounts, RowGroup, Slice
+from backfill_assets.compare.diff import Diff, DiffColumn, ModelDiff, RowCounts, RowGroup, Sample, Slice
 from backfill_assets.compare.expect import judge_moves
 from backfill_assets.compare.questions import Question, ask
 from backfill_assets.compare.stored_diffs import stored_answer
@@ -65,6 +65,14 @@ def test_the_same_question() -> None:
 def test_another_question(other: Callable[[], Question]) -> None:
     """Another commit, version, day, column, range, slice, tolerance, mask or key is asked anew."""
     assert not stored_answer(stored(), other())
+
+
+def test_other_examples_are_the_same_comparison() -> None:
+    """What was compared is told with more examples; not with other numbers."""
+    known = KnownDiff(diff=stored(), at=datetime(2024, 1, 6, tzinfo=UTC))
+    one = Sample(kind="changed", key=(("ds", "2024-01-01"),), old=(), new=())
+    assert known.tells(replace(stored(), samples=(one,)))
+    assert not known.tells(replace(stored(), tolerance=0.1))
 
 
 def test_it_is_said(capsys: pytest.CaptureFixture[str]) -> None:
