@@ -27,6 +27,7 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.table_contents import with_counts
 from backfill_assets.state.versions import table_path
+from backfill_assets.state.view_types import two_types
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -67,6 +68,7 @@ def check_integrity(control: Control, warehouse: str, *, every_file: bool) -> In
     log = DeltaTableLog(warehouse)
     for name, pointer in pointers:
         problems += _tried(partial(with_counts, log, [pointer]), f"{name} {pointer.model}")[1]
+        problems += [f"{name} {pointer.model} cannot be read: {c} {c.intervals}" for c in two_types(pointer)]
     problems += _tried(partial(check_logs, control, warehouse), "tables")[1]
     files, wrong = _files(environments or (), warehouse, every_file)
     with ThreadPoolExecutor(max_workers=4) as pool:
