@@ -21,6 +21,7 @@ from backfill_assets.adapters.log_folder import LOG, check_log
 from backfill_assets.adapters.table_log import DeltaTableLog, open_table
 from backfill_assets.core.errors import BackfillError, StateError
 from backfill_assets.core.intervals import Ranges
+from backfill_assets.files.no_access import NoAccessError
 from backfill_assets.plan.versions import shown_segments
 from backfill_assets.state.approvals import DamagedApproval
 from backfill_assets.state.control import Control
@@ -94,6 +95,8 @@ def check_logs(control: Control, warehouse: str) -> int:
         found += 1
         try:
             check_log(str(folder))
+        except NoAccessError:
+            raise
         except StateError as error:
             damaged.append((str(folder), error.why, (folder.parent.name, folder.name) in shown))
     if damaged:
