@@ -60,7 +60,7 @@ def not_taken_apart(draft: Draft, fault: str) -> Problem:
     """What is said of a Python model that this machine failed at: it says nothing of the code."""
     return draft.problem(
         draft.line,
-        what=f"this machine could not take `{draft.name}` apart: it is compared as a whole, any change of it is breaking",
+        what=f"this machine could not take `{draft.name}` apart: it is compared as a whole",
         why=f"{fault}; that is no property of its code, and is not remembered",
         fix="let this account read Python and its packages, or free memory; then plan again, before anything is built",
     )
