@@ -32,12 +32,13 @@ def no_access(path: str | os.PathLike[str], fix: str = SHARED) -> NoAccessError:
 
 
 def _closed(path: Path) -> Path:
-    """The first folder on the way to a path that this account may not enter; the path itself where there is none."""
+    """The first folder on the way to a path that this account may not enter; where there is none, the path itself, or
+    the folder in which it would be made."""
     for each in reversed([path, *path.parents]):
         with suppress(OSError):
             if not os.access(each, os.R_OK | (os.X_OK if stat.S_ISDIR(each.stat().st_mode) else 0)):
                 return each
-    return path
+    return next((each for each in (path, *path.parents) if each.exists()), path)
 
 
 def rights_of(path: Path) -> str:

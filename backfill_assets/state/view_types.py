@@ -58,7 +58,7 @@ def two_types(pointer: Pointer) -> tuple[TwoTypes, ...]:
 def two_types_error(pointer: Pointer, column: TwoTypes) -> StateError:
     """The refusal to read a column that a view cannot show."""
     return StateError(
-        f"column {column.name} of {pointer.model} cannot be read: {column} {column.intervals}",
+        f"{pointer.model} cannot be read: {column} {column.intervals}",
         why=not_safe(column.stored_kind, column.kind),
         fix=f"read the days of one type, or the other columns; {ONE_TYPE}",
     )

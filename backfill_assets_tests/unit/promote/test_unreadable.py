@@ -102,6 +102,6 @@ def test_whoever_verifies_all_or_reads_is_told(tmp_path: Path) -> None:
     assert found.problems == (f"prod a cannot be read: {NOT_ONE_TYPE}",)
     with pytest.raises(StateError) as refused:
         read_pointer(pointer, tables.warehouse)
-    assert refused.value.what == f"column id of a cannot be read: {NOT_ONE_TYPE}"
+    assert refused.value.what == f"a cannot be read: {NOT_ONE_TYPE}"
     assert read_pointer(pointer, tables.warehouse, start="2024-01-05").num_rows == 6
     assert read_pointer(pointer, tables.warehouse, columns=["ds"]).num_rows == 10
