@@ -132,7 +132,7 @@ def test_an_inferred_type_says_nothing_of_a_column_that_is_as_it_was() -> None:
         old = newer.control.versions.all()["a", "a-1"]
         signature = Signature(rows="r", columns={"ds": "d", "id": "same"})
         newer.control.versions.sign_again([replace(old, signature=signature)])
-        new = replace(signature, columns={"ds": "d", "id": now})
+        new = replace(signature, columns={"ds": "other", "id": now})
         newer.project = replace(newer.project, signatures={"a": new})
         assert ahead(newer, newer.plan(Request(forward_only=days("05").start))) == said
 
