@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import threading
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -22,6 +23,7 @@ from backfill_assets.adapters.growing_table import (
 from backfill_assets.adapters.log_folder import read_log
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import ConflictError, StateError
+from backfill_assets.files.no_access import no_access
 from backfill_assets.project.object_store import delta_options, is_out_of_reach, is_s3, unreachable, way_back
 from backfill_assets.state.columns import Columns
 from backfill_assets.state.store import (
@@ -259,6 +261,8 @@ class DeltaControlTable:
         try:
             yield
         except Exception as error:  # delta-rs raises no other class for a data file that is damaged
+            if "Permission denied" in str(error):
+                raise no_access(self._location) from None
             if is_s3(self._location) and is_out_of_reach(str(error)):
                 raise unreachable(self._location, delta_reason(error)) from None
             raise StateError(
@@ -280,6 +284,8 @@ class DeltaControlTable:
         except (OSError, DeltaError) as error:
             if is_s3(self._location):
                 raise unreachable(self._location, delta_reason(error)) from None
+            if "Permission denied" in str(error):
+                raise no_access(getattr(error, "filename", None) or self._location) from None
             raise StateError(
                 f"the control table {self._location} cannot be written; what was done before is kept",
                 why=delta_reason(error),
@@ -297,7 +303,7 @@ class DeltaControlTable:
         if self._spec.secret and "://" not in self._location:
             folder = Path(self._location)
             folder.mkdir(parents=True, exist_ok=True)
-            folder.chmod(folder.stat().st_mode & 0o770)
+            folder.chmod(stat.S_IMODE(folder.stat().st_mode) & ~stat.S_IRWXO)  # a shared folder's group stays
         try:
             return DeltaTable.create(
                 self._location,

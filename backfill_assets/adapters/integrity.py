@@ -21,12 +21,14 @@ from backfill_assets.adapters.log_folder import LOG, check_log
 from backfill_assets.adapters.table_log import DeltaTableLog, open_table
 from backfill_assets.core.errors import BackfillError, StateError
 from backfill_assets.core.intervals import Ranges
+from backfill_assets.files.no_access import NoAccessError
 from backfill_assets.plan.versions import shown_segments
 from backfill_assets.state.approvals import DamagedApproval
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.table_contents import with_counts
 from backfill_assets.state.versions import table_path
+from backfill_assets.state.view_types import two_types
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -67,6 +69,7 @@ def check_integrity(control: Control, warehouse: str, *, every_file: bool) -> In
     log = DeltaTableLog(warehouse)
     for name, pointer in pointers:
         problems += _tried(partial(with_counts, log, [pointer]), f"{name} {pointer.model}")[1]
+        problems += [f"{name} {pointer.model} cannot be read: {c} {c.intervals}" for c in two_types(pointer)]
     problems += _tried(partial(check_logs, control, warehouse), "tables")[1]
     files, wrong = _files(environments or (), warehouse, every_file)
     with ThreadPoolExecutor(max_workers=4) as pool:
@@ -92,6 +95,8 @@ def check_logs(control: Control, warehouse: str) -> int:
         found += 1
         try:
             check_log(str(folder))
+        except NoAccessError:
+            raise
         except StateError as error:
             damaged.append((str(folder), error.why, (folder.parent.name, folder.name) in shown))
     if damaged:

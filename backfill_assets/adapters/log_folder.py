@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from backfill_assets.adapters.log_entry import flaw
 from backfill_assets.core.errors import StateError
+from backfill_assets.files.no_access import no_access
 from backfill_assets.project.object_store import way_back
 
 LOG = "_delta_log"
@@ -70,7 +71,8 @@ def entry_name(commit: int) -> str:
 
 
 def read_log(location: str) -> LogFolder:
-    """What is in the log's folder; nothing when there is none. Raises NotADirectoryError when it is a file."""
+    """What is in the log's folder; nothing when there is none. Raises NotADirectoryError when it is a file, and
+    NoAccessError where this account may not look."""
     entries: dict[int, os.DirEntry[str]] = {}
     parts: dict[tuple[int, int], set[int]] = {}
     beside: set[tuple[str, Stamp]] = set()
@@ -88,6 +90,8 @@ def read_log(location: str) -> LogFolder:
                         parts.setdefault((int(part[1]), of), set()).add(int(part[2] or 1))
     except FileNotFoundError:
         return LogFolder()
+    except PermissionError:
+        raise no_access(f"{location}/{LOG}") from None
     whole = frozenset(commit for (commit, of), have in parts.items() if len(have) == of)
     return LogFolder(entries=_Stamps(entries), checkpoints=whole, beside=frozenset(beside))
 
@@ -98,6 +102,8 @@ def _stamp(file: os.DirEntry[str]) -> Stamp:
         stat = file.stat()
     except FileNotFoundError:
         return 0, 0
+    except PermissionError:
+        raise no_access(file.path) from None
     return stat.st_size, stat.st_mtime_ns
 
 
@@ -122,7 +128,8 @@ class _Stamps(Mapping[int, Stamp]):
 
 
 def check_log(location: str, commit: int | None = None, *, every: bool = True) -> int:
-    """Raise StateError when the log does not say what the table is at a commit (None: the newest); returns its number.
+    """Raise StateError when the log does not say what the table is at a commit (None: the newest), or this account may
+    not read it (NoAccessError); returns its number.
 
     -1 when there is no table at all. `every` False: of the older entries only whether they are there, which is what
     planning asks about thousands of them; nobody opens a table without the rest.
@@ -176,6 +183,8 @@ def _flaw(path: str, commit: int, stamp: Stamp) -> str:
         return "is missing"
     except IsADirectoryError:
         return "is a folder"
+    except PermissionError:
+        raise no_access(path) from None
     if not why:
         _whole[path] = stamp
     return why

@@ -24,6 +24,7 @@ from backfill_assets.state.ledger import Entry, coverage
 from backfill_assets.state.settling import Settling, shown_calendar
 from backfill_assets.state.table_contents import changed_table_error, difference
 from backfill_assets.state.versions import Version, table_path
+from backfill_assets.state.view_types import two_types, two_types_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,8 +42,8 @@ def read_pointer(
 ) -> pa.Table:
     """The rows that a pointer shows, as an Arrow table with its columns in the view's order.
 
-    `start` and `end` cut to a half-open range of the time column. Raises StateError when a pinned table is gone or a
-    column is unknown.
+    `start` and `end` cut to a half-open range of the time column. Raises StateError when a pinned table is gone, a
+    column is unknown, or some of its rows are of a type that cannot be cast safely to the view's.
     """
     import pyarrow as pa
 
@@ -53,6 +54,9 @@ def read_pointer(
             f"{pointer.model} has no column {unknown[0]}", why=f"it has: {', '.join(names)}", fix="correct `columns`"
         )
     asked = Ranges((Interval(utc(start or datetime.min.replace(year=1)), utc(end or datetime(9999, 1, 1))),))
+    for column in two_types(pointer.cut(asked)):
+        if column.name in wanted:
+            raise two_types_error(pointer, column)
     parts = [
         _segment(pointer, segment, part, warehouse, wanted)
         for segment in pointer.segments

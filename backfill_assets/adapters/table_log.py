@@ -14,6 +14,7 @@ from backfill_assets.adapters.durable import local
 from backfill_assets.adapters.log_folder import check_log, damaged
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Interval, utc
+from backfill_assets.files.no_access import no_access
 from backfill_assets.project.object_store import delta_options, is_out_of_reach, is_s3, unreachable
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.tables import Contents, DataCommit
@@ -122,6 +123,8 @@ def open_table(location: str, commit: int | None = None) -> DeltaTable | None:
         table = DeltaTable(location, version=commit, storage_options=delta_options(location))
     except TableNotFoundError:
         return None
+    except PermissionError:
+        raise no_access(location) from None
     except OSError as error:
         if not is_s3(location):
             raise

@@ -20,6 +20,7 @@ from backfill_assets.adapters.table_log import open_table
 from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.settings import Settings
+from backfill_assets.files.no_access import NoAccessError, no_access
 from backfill_assets.project.settings import state_root
 from backfill_assets.state.approvals import APPROVALS
 from backfill_assets.state.environment import ENVIRONMENTS, releases_of
@@ -37,10 +38,13 @@ from backfill_assets.state.ledger import Kind
 from backfill_assets.state.plans import PLANS
 from backfill_assets.state.proofs import PROOFS
 from backfill_assets.state.rules import RULES
+from backfill_assets.state.salt import SALT
 from backfill_assets.state.store import Row
 
 CONTROL = "_control"
 MEMORY = "warehouses.json"
+SECRET = frozenset({SALT.name})
+"""Control tables that some accounts need not read."""
 JUDGED_BY = frozenset({APPROVALS.name, PLANS.name, PROOFS.name, RULES.name})
 """Control tables of which each record is noted: what people said, and what the gate judges by. Builds write the others
 all the time: those are noted with a release, and when somebody withdraws rows."""
@@ -111,7 +115,7 @@ def read_warehouse(where: str, memory: Memory | None = None) -> WarehouseState:
     """What is in a warehouse, also of what a project remembers of it. Raises StateError when its identity, or the log
     of a control table, is damaged."""
     identity = read_identity(where)
-    heads = control_heads(where)
+    heads, closed = _heads(where)
     data = identity is None and not heads and bool(DeltaTableStorage(where).tables())
     last = identity.release if identity is not None else None
     wanted = {last.commit} if last else set[int]()
@@ -121,6 +125,7 @@ def read_warehouse(where: str, memory: Memory | None = None) -> WarehouseState:
         location=where,
         identity=identity,
         heads=heads,
+        closed=closed,
         data=data,
         noted=(last and found[last.commit]) or "",
         remembered=found[memory.commit] if identity and memory else None,
@@ -156,29 +161,47 @@ def event(what: str, why: str = "", by: str = "") -> dict[str, str]:
 
 
 def control_heads(where: str) -> dict[str, int]:
-    """The newest commit of each control table that is there. Raises StateError when a log is damaged."""
+    """The newest commit of each control table that is there, but for secret ones that this account may not read. Raises
+    StateError when a log is damaged."""
+    return _heads(where)[0]
+
+
+def _heads(where: str) -> tuple[dict[str, int], frozenset[str]]:
+    """The same, and the secret tables that this account may not read: who approves needs none of them."""
     folder = local(where)
     if folder is None:
         from backfill_assets.adapters.folder import ArrowFolder
 
         names = {n.split("/")[0] for n in ArrowFolder(f"{where}/{CONTROL}").names() if f"/{LOG}/" in n}
         opened = {name: open_table(f"{where}/{CONTROL}/{name}") for name in names}
-        return {name: table.version() for name, table in opened.items() if table is not None}
+        return {name: table.version() for name, table in opened.items() if table is not None}, frozenset()
     try:
         with os.scandir(f"{folder}/{CONTROL}") as entries:
             names = [entry.name for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
     except FileNotFoundError:
-        return {}
+        return {}, frozenset()
+    except PermissionError:
+        raise no_access(f"{folder}/{CONTROL}") from None
     except NotADirectoryError:
         raise damaged(f"{folder}/{CONTROL}", "it is a file, where the folder of all records belongs") from None
-    heads = {name: check_log(f"{folder}/{CONTROL}/{name}") for name in names}
-    return {name: head for name, head in heads.items() if head >= 0}
+    heads, closed = dict[str, int](), set[str]()
+    for name in names:
+        try:
+            heads[name] = check_log(f"{folder}/{CONTROL}/{name}")
+        except NoAccessError:
+            if name not in SECRET:
+                raise
+            closed.add(name)
+    return {name: head for name, head in heads.items() if head >= 0}, frozenset(closed)
 
 
 def as_it_is(where: str, identity: Identity) -> Identity:
     """The identity with the records as they are now: their newest commits, and the newest release among them."""
-    heads = control_heads(where)
-    return replace(identity, tables=heads, release=newest_release(where, heads.get(ENVIRONMENTS.name, -1)))
+    heads, closed = _heads(where)
+    unseen = {table: commit for table, commit in identity.tables.items() if table in closed}
+    return replace(
+        identity, tables={**unseen, **heads}, release=newest_release(where, heads.get(ENVIRONMENTS.name, -1))
+    )
 
 
 def _caught_up(where: str, identity: Identity, heads: Mapping[str, int], memory: Memory | None) -> Identity:
@@ -319,6 +342,8 @@ def _read(where: str, name: str) -> bytes | None:
         return Path(folder, name).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except PermissionError:
+        raise no_access(Path(folder, name)) from None
     except IsADirectoryError:
         return b""  # it says nothing
 
@@ -344,6 +369,9 @@ def _locked(where: str) -> Generator[None]:
     Path(folder).mkdir(parents=True, exist_ok=True)
     if new:
         sync(Path(folder).parent)
-    with Path(folder, f".{IDENTITY}.lock").open("w") as lock:
+    place = Path(folder, f".{IDENTITY}.lock")
+    if place.exists() and not os.access(place, os.W_OK):
+        raise no_access(place)
+    with place.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -13,11 +13,14 @@ from backfill_assets.adapters.signatures import sign
 from backfill_assets.app.approver import acting_approver
 from backfill_assets.app.context import Context
 from backfill_assets.app.gate import cases_of, why_not_counted
+from backfill_assets.app.preflight import find_gaps
 from backfill_assets.app.rules import approve_change, change_statements, is_change
+from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.errors import PlanError, SettingsError, UsageError
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.request_parsing import name_and_value
 from backfill_assets.plan.scope_text import scopes
+from backfill_assets.plan.stages import Plan
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.promote.approval import subject
 from backfill_assets.promote.approve import complete, statements
@@ -71,6 +74,8 @@ class Approved:
     """What the plan's author said that it is for."""
     scopes: Mapping[str, str] = field(default_factory=dict[str, str])
     """By model: which rows of its days are computed again, where not all are."""
+    gaps: tuple[Gap, ...] = ()
+    """What is missing, beside approvals, before the plan may be promoted."""
 
 
 def approve(context: Context, request: ApprovalRequest) -> Approved:
@@ -91,13 +96,22 @@ def approve(context: Context, request: ApprovalRequest) -> Approved:
         return Approved(approvals=tuple(given), change=change, rules=context.rules().rules)
     facts = context.facts()
     given = [approve_plan(context, one, facts) for one in given]
+    plan = stored_plan(context.control, given[0].plan)
     return Approved(
         approvals=tuple(given),
         rules=context.rules().rules,
         authors=find_plan(context.control, given[0].plan).authors,
         why=context.control.plans.why(given[0].plan),
-        scopes=scopes(plan) if (plan := stored_plan(context.control, given[0].plan)) else {},
+        scopes=scopes(plan) if plan else {},
+        gaps=_blocking_gaps(context, plan, facts) if plan else (),
     )
+
+
+def _blocking_gaps(context: Context, plan: Plan, facts: Facts) -> tuple[Gap, ...]:
+    """What the gate will refuse a plan for, although its rows are approved: a model without an owner, and the like."""
+    if not cases_of(context, facts).required:
+        return ()
+    return tuple(gap for gap in find_gaps(context, plan, facts.environment) if gap.blocking)
 
 
 def prepare(context: Context, request: ApprovalRequest, *, signs: bool = True) -> list[Approval]:

@@ -14,6 +14,7 @@ from backfill_assets.adapters.integrity import IntegrityReport, check_integrity,
 from backfill_assets.adapters.probe import probe
 from backfill_assets.adapters.repair import SetAside, repair
 from backfill_assets.adapters.restore import Restored, restore
+from backfill_assets.adapters.rights import check_rights
 from backfill_assets.adapters.server import server_found
 from backfill_assets.adapters.session_kind import is_remote
 from backfill_assets.adapters.source_files import can_list, files_at
@@ -61,6 +62,11 @@ class BroughtBack:
 
     warehouse: str
     restored: Restored
+
+
+def look_at_rights(root: Path) -> str:
+    """Who may use the folders of a project's warehouse. Raises SettingsError where somebody who has to may not."""
+    return check_rights(load_settings(root).warehouse)
 
 
 def accept_warehouse(root: Path, asked: Accepting) -> Accepted:

@@ -34,6 +34,7 @@ from backfill_assets.cli.base import CRASHED, CUT_OFF, app  # the modules above 
 from backfill_assets.cli.signals import listening, say_ended
 from backfill_assets.core.errors import BackfillError, UsageError
 from backfill_assets.crash import crashed
+from backfill_assets.files.no_access import SHARED, NoAccessError, no_access
 
 __all__ = ["app", "main"]
 
@@ -76,6 +77,11 @@ def _end(error: BaseException) -> NoReturn:
     if isinstance(error, BrokenPipeError):  # who read the output has seen enough, as in `backfill status | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(CUT_OFF)
+    if isinstance(error, PermissionError) and error.filename:  # whatever it was about: the machine's rights
+        _complain(
+            str(no_access(os.fsdecode(error.filename), f"give this account the rights; in a warehouse, {SHARED}"))
+        )
+        sys.exit(NoAccessError.exit_code)
     if not isinstance(error, Exception):
         raise error
     _complain(crashed(error, sys.argv))

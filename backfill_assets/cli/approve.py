@@ -80,4 +80,6 @@ def print_approved(done: Approved) -> None:
         console.print(styled("[bold]{}[/] approves for {} ({})", by, ", ".join(whose), how))
         for line in lines:
             console.print(Text(one_line(line)))
-    console.print(Text("Next: ") + Text(f"backfill promote {given[0].plan}", style="bold"))
+    for gap in done.gaps:
+        console.print(Text(one_line(f"Still in the way: {gap.subject}: {gap.what}; {gap.remedy}"), style="red"))
+    console.print(Text("Then: " if done.gaps else "Next: ") + Text(f"backfill promote {given[0].plan}", style="bold"))

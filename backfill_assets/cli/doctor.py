@@ -41,7 +41,14 @@ def examine(root: Path) -> list[DoctorCheck]:
         spark_conf,
     )
     from backfill_assets.app.context import Context
-    from backfill_assets.app.warehouse import check_tables, probe_cluster, probe_server, probe_store, reach_sources
+    from backfill_assets.app.warehouse import (
+        check_tables,
+        look_at_rights,
+        probe_cluster,
+        probe_server,
+        probe_store,
+        reach_sources,
+    )
     from backfill_assets.app.writers import read_writers
     from backfill_assets.defs.dagster_home import ensure_home
     from backfill_assets.project.object_store import is_s3
@@ -106,6 +113,7 @@ def examine(root: Path) -> list[DoctorCheck]:
         _check("object store", lambda: probe_store(Context.open(root)))
         if in_bucket()
         else _check("disk", lambda: f"{check_room(warehouse()) // 2**20:,} MiB free for {warehouse()}"),
+        *([] if in_bucket() else [_check("rights", lambda: look_at_rights(root))]),
         *([_check("sources in S3", lambda: reach_sources(in_buckets))] if in_buckets else []),
         _check("project", project),
         _check("state", state),

@@ -37,10 +37,16 @@ def column_lines(model: ModelDiff) -> list[str]:
     """Columns that only one side has, or that changed their type."""
     new = [f"{c.name} {c.new_type}" for c in model.columns if c.old_type is None]
     gone = [f"{c.name} {c.old_type}" for c in model.columns if c.new_type is None]
+    found = [f"{what}: {', '.join(names)}" for what, names in (("new", new), ("gone", gone)) if names]
+    return [*found, *type_lines(model)]
+
+
+def type_lines(model: ModelDiff) -> list[str]:
+    """Columns that changed their type, in one line; none when there are none."""
     types = [
         f"{c.name} was {c.old_type}, is {c.new_type}" for c in model.columns if c.both and c.old_type != c.new_type
     ]
-    return [f"{what}: {', '.join(names)}" for what, names in (("new", new), ("gone", gone), ("type", types)) if names]
+    return [f"type: {', '.join(types)}"] if types else []
 
 
 def day_lines(model: ModelDiff, old: str, new: str) -> list[str]:

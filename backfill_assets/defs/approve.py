@@ -45,3 +45,5 @@ def _log(log: Log, done: Approved) -> None:
     for approval in done.approvals:
         how = "signed" if approval.signature else f"unsigned, by the account {approval.account}"
         log.info(f"{approval.by} approves {approval.plan} for {approval.owner} ({how})")
+    for gap in done.gaps:
+        log.warning(f"still in the way: {gap.subject}: {gap.what}; {gap.remedy}")

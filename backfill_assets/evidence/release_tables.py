@@ -13,6 +13,7 @@ from backfill_assets.core.segments import Segment
 from backfill_assets.evidence.tables import SHOWN
 from backfill_assets.state.table_contents import difference
 from backfill_assets.state.tables import TableLog, TableStorage
+from backfill_assets.state.view_types import two_types
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,8 @@ class Pointed:
 def look_at_pointers(said: Mapping[str, Any], tables: Tables) -> Pointed:
     """Hold what the packet (`release.json`) says that is shown since against the tables' logs and the sizes of files.
 
-    A commit that is gone, rows in another number, a file that is away or of another size, a batch that is another.
+    A commit that is gone, rows in another number, a file that is away or of another size, a batch that is another, a
+    column whose rows cannot have the type of its view.
     What the release showed before is not looked at: it may have been removed since.
     """
     problems: list[str] = []
@@ -45,6 +47,7 @@ def look_at_pointers(said: Mapping[str, Any], tables: Tables) -> Pointed:
         if model["after"] is None:
             continue
         pointer = pointer_from_json(json.dumps(model["after"]))
+        problems += [f"{pointer.model} cannot be read: {each} {each.intervals}" for each in two_types(pointer)]
         for segment in pointer.segments:
             found, count = _segment(pointer, segment, tables)
             problems += found

@@ -25,7 +25,15 @@ from backfill_assets.project.outputs import Outputs
 from backfill_assets.project.override import check_overrides
 from backfill_assets.project.python_files import read_python_models
 from backfill_assets.project.records import ReadRecords, Records, named, recorded_as
-from backfill_assets.project.repeatable import hidden_uses, not_executed, refusals, remarks, typed_uses, unseen
+from backfill_assets.project.repeatable import (
+    hidden_uses,
+    not_executed,
+    not_taken_apart,
+    refusals,
+    remarks,
+    typed_uses,
+    unseen,
+)
 from backfill_assets.project.settings import cache_folder, read_settings
 from backfill_assets.project.sources import Sources, read_sources
 from backfill_assets.project.spark_settings import read_as_usual
@@ -93,6 +101,8 @@ class _Files:
     outputs: Mapping[str, Outputs]
     compiled: Mapping[str, str | None]
     """The SQL of Python models; None for those that are not run."""
+    failed: Mapping[str, str]
+    """Python models that this machine could not take apart, and what failed of it."""
     visible: Mapping[str, tuple[Column, ...]]
     """By model and source: the columns that readers see."""
     hidden: Mapping[str, Sequence[FunctionUse]]
@@ -111,10 +121,12 @@ def _read_files(root: Path, *, recorded: bool) -> _Files:
     linked = link(drafts, declared.entries, problems, certain=declared.certain)
     consumers = read_consumers(root, [d.name for d in drafts], settings.environment, problems)
 
+    failed: dict[str, str] = {}
+
     def compiling(functions: list[PythonFunction]) -> Mapping[str, str | None]:
         if settings.untrusted:
             return {f.name: None for f in functions}
-        return compile_functions(functions, cache_folder(root) / "python")
+        return compile_functions(functions, cache_folder(root) / "python", failed)
 
     columns = all_columns(root, linked, declared.entries, compiling, problems)
     models: dict[str, Model] = {}
@@ -149,6 +161,7 @@ def _read_files(root: Path, *, recorded: bool) -> _Files:
         models=with_readiness(with_masks(models, declared.entries, lineage, written)),
         outputs=columns.outputs,
         compiled=columns.compiled,
+        failed=failed,
         visible=columns.visible,
         hidden=hidden,
         problems=problems,
@@ -202,6 +215,8 @@ def _remarks(root: Path, files: _Files, counted: _CountedAs, name: str) -> Itera
     yield from unseen(draft, root)
     if files.settings.untrusted and files.models[name].language == "python":
         yield not_executed(draft)
+    if name in files.failed:
+        yield not_taken_apart(draft, files.failed[name])
     yield from unnamed_zone(draft, files.models[name], files.models, files.sources.entries)
     yield from unbounded_remarks(draft, files.outputs[name], files.models, files.sources.entries)
     yield from remarks(draft, files.hidden.get(name, ()), files.outputs[name], counted.tables)

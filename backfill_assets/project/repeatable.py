@@ -56,6 +56,16 @@ def not_executed(draft: Draft) -> Problem:
     )
 
 
+def not_taken_apart(draft: Draft, fault: str) -> Problem:
+    """What is said of a Python model that this machine failed at: it says nothing of the code."""
+    return draft.problem(
+        draft.line,
+        what=f"this machine could not take `{draft.name}` apart: it is compared as a whole",
+        why=f"{fault}; that is no property of its code, and is not remembered",
+        fix="let this account read Python and its packages, or free memory; then plan again, before anything is built",
+    )
+
+
 def hidden_uses(draft: Draft, compiled: str | None, tables: Tables) -> list[FunctionUse]:
     """Those that only the SQL of a Python model shows; at the line of its function. `tables`: what it reads."""
     if draft.uses or compiled is None:

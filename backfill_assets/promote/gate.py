@@ -37,6 +37,7 @@ from backfill_assets.state.ledger import Coverage, read_version
 from backfill_assets.state.proofs import Finding
 from backfill_assets.state.required_approvals import merged_roles, titled
 from backfill_assets.state.shown_state import ShownState
+from backfill_assets.state.view_types import TwoTypes, two_types
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +155,19 @@ def nothing_lost(case: Case) -> Iterator[Obstacle]:
                 what=f"{case.environment.name} would lose",
                 intervals=w.lost,
                 remedy="promote a range that holds them as well: backfill apply, then backfill promote",
+            )
+
+
+def of_one_type(case: Case) -> Iterator[Obstacle]:
+    """Each column has a type that all of its rows can be cast to without a loss: else nobody can read the view."""
+    for pointer in case.pointers:
+        for each in two_types(pointer):
+            yield Obstacle(
+                model=pointer.model,
+                what=f"column {each.name} would be {each.kind} ({pointer.covers - each.intervals or 'no rows'}), which "
+                f"{each.stored_kind} cannot be cast to safely; it is {each.stored_kind} in the rows of",
+                intervals=each.intervals,
+                remedy=_one_type(case, each),
             )
 
 
@@ -309,7 +323,8 @@ def texts_hold(case: Case) -> Iterator[Obstacle]:
 
 
 ROWS: tuple[Rule, ...] = (
-    built, audited, with_rows, from_rows, of_shown_rows, of_newest_rows, nothing_lost, fits_together,
+    built, audited, with_rows, from_rows, of_shown_rows, of_newest_rows, nothing_lost, of_one_type,
+    fits_together,
 )  # fmt: skip
 """What holds of everything that is shown."""
 HISTORY: tuple[Rule, ...] = (
@@ -347,6 +362,14 @@ def _accept(review: PlanReview, finding: Finding, owners: Sequence[str], about: 
 
 def _restate(case: Case, name: str, part: Ranges) -> str:
     return restate_command(restate_argument(name, case.project.models[name].cadence, part))
+
+
+def _one_type(case: Case, column: TwoTypes) -> str:
+    """How all rows of a column get one type."""
+    if case.purpose is Purpose.ROLLBACK:
+        return "go back to another release"
+    rebuild = f"backfill apply{', without --forward-only' * bool(case.request.forward_only)}"
+    return f"cast {column.name} to {column.stored_kind} in the query; or rebuild all days: {rebuild}"
 
 
 def _again(case: Case, name: str, part: Ranges, reads: str) -> str:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import UNKNOWN, Project
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.changed_texts import refuted
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.facts import Facts
@@ -35,6 +36,7 @@ from backfill_assets.promote.gate import (
     not_in_place,
     nothing_lost,
     of_newest_rows,
+    of_one_type,
     of_shown_rows,
     only_more,
     scopes_as_shown,
@@ -56,6 +58,7 @@ RULES_BEFORE_BUILDING: tuple[Rule, ...] = (
     of_shown_rows,
     of_newest_rows,
     nothing_lost,
+    of_one_type,
     fits_together,
     texts_hold,
     not_in_place,
@@ -124,13 +127,27 @@ def _to_come(case: Case, plan: Plan) -> dict[tuple[str, str], Version]:
             upstream={
                 name: project.fingerprints[name] for name in upstream_models(project, project.models[stage.model])
             },
-            columns=tuple((c.name, c.type or "") for c in project.columns.get(stage.model, ())),
+            columns=_columns(case, stage.model, stage.version),
             definition={},
             signature=project.signatures.get(stage.model, UNKNOWN),
             created=case.facts.now,
         )
         for stage in plan.work
     }
+
+
+def _columns(case: Case, model: str, version: str) -> tuple[tuple[str, str], ...]:
+    """The columns that a build will make; "" where nobody knows a type yet. Those of the same logic are what its table
+    has, and so is a column that is computed as it is in what is shown."""
+    if same := case.versions.get((model, logic_of(version))):
+        return same.columns
+    pointer = case.environment.pointers.get(model)
+    record = case.versions.get((model, pointer.version)) if pointer else None
+    old = record.signature.columns if record else {}
+    new = case.project.signatures.get(model, UNKNOWN).columns
+    there = {name.lower(): kind for name, kind in record.columns} if record else {}
+    kept = {name: there[name] for name in there if name in new and new[name] == old.get(name)}
+    return tuple((c.name, kept.get(c.name.lower(), c.type or "")) for c in case.project.columns.get(model, ()))
 
 
 def _from_nothing(case: Case, plan: Plan) -> list[Obstacle]:

@@ -17,6 +17,7 @@ from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.ledger import DECIDING, Ledger, by_version
 from backfill_assets.state.table_contents import difference
 from backfill_assets.state.tables import Readable, TableLog, TableStorage, vouched
+from backfill_assets.state.view_types import two_types
 
 _MOMENT = timedelta(microseconds=1)
 
@@ -56,6 +57,8 @@ def rehearse(
         except StateError as error:
             return Readable(broken=(f"{error.what}: {error.why}",)), NOTHING
         found = storage.readable(model, version, commit, segment.interval, footers=footers)
+        if lossy := two_types(replace(pointer, segments=(segment,))):
+            return replace(found, broken=tuple(f"{each} {each.intervals}" for each in lossy)), NOTHING
         counted = None if found.broken or segment.held is None else log.contents(model, version, commit)
         if counted and (why := difference(segment, counted)):
             found = replace(found, broken=(f"commit {commit} of {version} has {why}",))

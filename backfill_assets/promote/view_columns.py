@@ -9,6 +9,7 @@ from backfill_assets.core.errors import PromotionError
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
 from backfill_assets.sql.types import safe_cast
+from backfill_assets.state.view_types import ONE_TYPE, not_safe, stored_columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,13 +28,16 @@ def view_columns(pointer: Pointer, wanted: Sequence[tuple[str, str]], segment: S
 
     Raises PromotionError when a cast could lose values.
     """
-    there = {name.lower(): (name, kind) for name, kind in segment.columns or pointer.columns}
+    there = stored_columns(pointer, segment)
     for name, kind in wanted:
         stored, stored_kind = there.get(name.lower(), ("", kind))
         if not safe_cast(stored_kind, kind):
             raise PromotionError(
-                f"column {name} of {pointer.model} changes from {kind} to {stored_kind}",
-                why="some rows or readers expect the one type and some the other, and this cast could lose values",
-                fix="add the column under a new name, move the readers, and remove the old one later",
+                f"column {name} of {pointer.model} cannot be {kind}: "
+                f"it is {stored_kind} in the rows of {segment.interval}",
+                why=not_safe(stored_kind, kind),
+                fix=ONE_TYPE
+                if tuple(wanted) == pointer.columns
+                else "add the column under a new name, move the readers, and remove the old one later",
             )
         yield ViewColumn(name=name, kind=kind, stored=stored, stored_kind=stored_kind if stored else "")

@@ -21,6 +21,8 @@ from backfill_assets.files.cache_files import read_private, write_private
 SECONDS = 20  # for one function
 BYTES = 2 << 30
 """Memory for one function."""
+NO_ANSWER = "the process that takes it apart gave no answer"
+"""It could not be started, was stopped, or ended over a file that it could not read."""
 _START = 60  # for the worker itself: a cold import of SQLFrame on a busy machine
 _HERE = Path(__file__).parent
 _WORKER = _HERE / "sqlframe"
@@ -54,10 +56,12 @@ class PythonFunction:
     """The project's other files that it may import: those that `digest` is of."""
 
 
-def compile_functions(functions: Sequence[PythonFunction], cache: Path | None) -> Mapping[str, str | None]:
+def compile_functions(
+    functions: Sequence[PythonFunction], cache: Path | None, failed: dict[str, str] | None = None
+) -> Mapping[str, str | None]:
     """Each model's Spark SQL; None when SQLFrame cannot express it, or when SQL would not show all that it does.
 
-    What the worker gave no answer for is left out.
+    What the machine failed at is left out, and not remembered: `failed` gets the reason, by model.
 
     An upstream is one quoted identifier in it (`raw.orders` in backquotes); the interval is the worker's START and END.
     What is not in the folder `cache` is compiled by one start of the worker; without misses nothing is started.
@@ -74,21 +78,27 @@ def compile_functions(functions: Sequence[PythonFunction], cache: Path | None) -
         except _Miss:
             missing[function.name] = function
     if missing:
-        for name, text in _compile(list(missing.values())).items():
+        faults: dict[str, str] = {}
+        for name, text in _compile(list(missing.values()), faults).items():
             found[name] = text
             _write(cache, keys[name], text)
-    # What the worker did not answer to (it was stopped) is not remembered: the machine may have been the reason.
+        if failed is not None:
+            failed.update({n: faults.get(n, NO_ANSWER) for n in missing if n not in found})
     return {function.name: found[function.name] for function in functions if function.name in found}
 
 
-def _compile(functions: list[PythonFunction]) -> dict[str, str | None]:
+def _compile(functions: list[PythonFunction], faults: dict[str, str]) -> dict[str, str | None]:
+    """What the worker answers; `faults` gets what failed of the machine."""
     request = json.dumps({"seconds": SECONDS, "bytes": BYTES, "functions": [asdict(f) for f in functions]}, default=str)
     answers = _ask(request.encode(), _START + SECONDS * len(functions))
     compiled: dict[str, str | None] = {}
     for line in answers.splitlines():
         with suppress(ValueError):  # the last line of a worker that was killed
-            name, text = json.loads(line)
-            compiled[name] = text
+            name, text, fault = json.loads(line)
+            if fault:
+                faults[name] = fault
+            else:
+                compiled[name] = text
     return compiled
 
 

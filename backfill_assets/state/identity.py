@@ -116,6 +116,8 @@ class WarehouseState:
     identity: Identity | None
     heads: Mapping[str, int]
     """Control table → its newest commit; only those that are there."""
+    closed: frozenset[str] = frozenset()
+    """Control tables that are there, and that this account may not read: nobody can tell their newest commits."""
     data: bool = False
     """Whether there are tables of versions; not looked at when there are control tables or an identity."""
     noted: str = ""
@@ -148,7 +150,7 @@ def refuse(found: WarehouseState, *, project: str, memory: Memory | None) -> Non
             fix="set another `warehouse:` in backfill.yml; or, if the project was renamed, "
             "`backfill warehouse --adopt --why REASON`",
         )
-    behind = {t: c for t, c in identity.tables.items() if found.heads.get(t, -1) < c}
+    behind = {t: c for t, c in identity.tables.items() if t not in found.closed and found.heads.get(t, -1) < c}
     last = identity.release
     if behind:
         names = ", ".join(

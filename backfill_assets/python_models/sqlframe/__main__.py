@@ -1,4 +1,5 @@
-"""The worker: a request on stdin, a line `[name, SQL or null]` for each function on stdout."""
+"""The worker: a request on stdin, a line `[name, SQL or null, what failed of the machine]` for each function on
+stdout."""
 
 from __future__ import annotations
 
@@ -10,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from backfill_assets.python_models.sqlframe.compiling import compile_function
+from backfill_assets.python_models.sqlframe.machine_faults import machine_fault
 from backfill_assets.python_models.sqlframe.patches import mend_sqlframe
-from backfill_assets.python_models.sqlframe.sandbox import Limits, confine, wait
+from backfill_assets.python_models.sqlframe.sandbox import MACHINE, Limits, confine, wait
 
 
 def main() -> None:
@@ -21,12 +23,13 @@ def main() -> None:
         mend_sqlframe()
         limits = Limits(seconds=request["seconds"], bytes=request["bytes"])
         for function in request["functions"]:
-            answers.write(json.dumps([function["name"], _in_child(function, limits)]) + "\n")
+            answers.write(json.dumps([function["name"], *_in_child(function, limits)]) + "\n")
             answers.flush()
 
 
-def _in_child(function: Mapping[str, Any], limits: Limits) -> str | None:
-    """The SQL by a child process: what one function hangs in, breaks or leaves behind is no other's concern."""
+def _in_child(function: Mapping[str, Any], limits: Limits) -> tuple[str | None, str]:
+    """The SQL by a child process, and what failed of the machine: what one function hangs in, breaks or leaves behind
+    is no other's concern."""
     files = {Path(p): Path(p).read_text(encoding="utf-8-sig") for p in function["files"] if Path(p).is_file()}
     reading, writing = os.pipe()
     child = os.fork()
@@ -40,6 +43,9 @@ def _in_child(function: Mapping[str, Any], limits: Limits) -> str | None:
             os._exit(0)
         except BaseException as error:
             print(f"{function['name']}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+            if fault := machine_fault(error, {Path(function["path"]), *files}, limits.bytes):
+                os.write(writing, fault.encode("utf-8", "replace"))
+                os._exit(MACHINE)
         finally:
             os._exit(1)
     os.close(writing)

@@ -24,6 +24,9 @@ from backfill_assets.python_models.sqlframe.kernel import kernel_layers
 
 _ANSWER = 8 << 20
 """Bytes that an answer may have."""
+_LONGEST = 300
+MACHINE = 75
+"""How a child ends that failed for a reason of the machine, which it wrote down."""
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _REFUSED = (
     "socket.", "subprocess.", "os.", "shutil.", "tempfile.", "ctypes.", "mmap.", "pty.", "fcntl.", "signal.",
@@ -62,8 +65,8 @@ def confine(limits: Limits, *, keep: int) -> None:
     sys.addaudithook(_auditing(readable))
 
 
-def wait(child: int, reading: int, limits: Limits) -> str | None:
-    """What the child wrote; None when it failed, took too long or wrote too much."""
+def wait(child: int, reading: int, limits: Limits) -> tuple[str | None, str]:
+    """What the child wrote: None when it failed, took too long or wrote too much; and what failed of the machine."""
     found, until = bytearray(), time.monotonic() + limits.seconds
     with os.fdopen(reading, "rb", buffering=0) as pipe:
         while (left := until - time.monotonic()) > 0 and len(found) <= _ANSWER:
@@ -76,7 +79,10 @@ def wait(child: int, reading: int, limits: Limits) -> str | None:
             _kill(child)
     _, status = os.waitpid(child, 0)
     _kill(child)  # and whatever it may have started
-    return found.decode("utf-8", "replace") if status == 0 else None
+    said = found.decode("utf-8", "replace")
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == MACHINE:
+        return None, said[:_LONGEST] or "no reason was given"
+    return (said if status == 0 else None), ""
 
 
 def _kill(child: int) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from backfill_assets.app.diff import Compared
 from backfill_assets.cli.diff import diff_json, print_diff
+from backfill_assets.cli.proofs import print_proofs
 from backfill_assets.compare.codec import diff_from_json, diff_id, diff_to_json
 from backfill_assets.compare.diff import (
     ColumnMove,
@@ -31,9 +32,10 @@ from backfill_assets.compare.markdown import model_markdown
 from backfill_assets.compare.mask import masked
 from backfill_assets.compare.plots import plot_series
 from backfill_assets.defs.diff import diff_events
+from backfill_assets.state.proofs import Proof
 from backfill_assets.state.salt import Salt
 from backfill_assets.state.store import MemoryStore
-from backfill_assets_tests.fakes import World, days, ranges
+from backfill_assets_tests.fakes import NOW, World, days, ranges
 
 SHIFTED = ((10, 8), (20, 18), (10, 14), (20, 20))
 GROWN = ((10, 12), (20, 22), (10, 12), (20, 22))
@@ -181,3 +183,14 @@ def test_a_mask_is_of_its_warehouse() -> None:
 def test_small_shares_are_not_nothing() -> None:
     """A million rows of which one changed, and a million of which all but one did."""
     assert (percent_text(1, 10**6), percent_text(10**6 - 1, 10**6), percent_text(0, 0)) == ("<0.1 %", "99.9 %", "0 %")
+
+
+def test_a_type_that_changed_is_a_part_of_what_apply_says(capsys: pytest.CaptureFixture[str]) -> None:
+    """In the one line of the comparison, as `diff` says it."""
+    diff = a_diff()
+    [model] = diff.models
+    kinds = tuple(replace(c, old_type="bigint", new_type="string") if c.name == "who" else c for c in model.columns)
+    document = diff_to_json(replace(diff, models=(replace(model, columns=kinds),)))
+    print_proofs([Proof(plan="1f", kind="diff", content="c", at=NOW, findings=(), document=document)])
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith("compared ads") and said.endswith("type: who was bigint, is string")

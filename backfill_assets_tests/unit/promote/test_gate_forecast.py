@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from backfill_assets.build.apply import apply
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.intervals import Interval
+from backfill_assets.core.model import Column, Signature
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.gate import RULES, gate
 from backfill_assets.promote.gate_forecast import RULES_AFTER_BUILDING, RULES_BEFORE_BUILDING, forecast_obstacles
@@ -91,6 +94,54 @@ def test_days_that_are_declared_empty() -> None:
     ]
     world.engine.hollow = {"a"}
     assert refused(world, plan)[:1] == ["a: intervals are declared complete without rows: 2024-01-02"]
+
+
+WORDS = (("ds", "date"), ("id", "string"))
+IN_TWO_TYPES = (
+    "a: column id would be string (2024-01-05..2024-01-10), which bigint cannot be cast to safely; "
+    "it is bigint in the rows of 2024-01-01..2024-01-04"
+)
+
+
+def test_new_logic_from_a_day_on_of_a_type_that_older_rows_cannot_have() -> None:
+    """Said before anything is built, where the code tells the type; a cast that loses nothing is in nobody's way."""
+    since = Request(forward_only=days("05").start)
+    for kind, said in (("string", IN_TWO_TYPES), ("bigint", ""), ("double", "would be double")):
+        world = typed(with_code(released("a"), "a", a="2"), kind)
+        found = ahead(world, world.plan(since))
+        assert len(found) == bool(said) and all(said in one for one in found), kind
+        assert ahead(world, world.plan()) == [], "all days of one type"
+
+
+def test_a_type_that_is_known_when_the_table_is_made() -> None:
+    """The gate says it then, and nobody promotes it or asks for an approval."""
+    world = with_code(released("a"), "a", a="2")
+    plan = world.plan(Request(forward_only=days("05").start))
+    assert ahead(world, plan) == []
+    world.engine.columns = WORDS
+    assert IN_TWO_TYPES in refused(world, plan)
+    assert not world.release(plan.request).moved
+
+
+def test_an_inferred_type_says_nothing_of_a_column_that_is_as_it_was() -> None:
+    """Its table has a type, whatever is inferred: of the same logic, and of a column with the same hash."""
+    world = typed(released("a"), "string")
+    assert ahead(world, world.plan(Request(restate=(("a", days("03")),)))) == []
+    for now, said in (("same", []), ("other", [IN_TWO_TYPES])):
+        newer = typed(with_code(released("a"), "a", a="2"), "string")
+        old = newer.control.versions.all()["a", "a-1"]
+        signature = Signature(rows="r", columns={"ds": "d", "id": "same"})
+        newer.control.versions.sign_again([replace(old, signature=signature)])
+        new = replace(signature, columns={"ds": "other", "id": now})
+        newer.project = replace(newer.project, signatures={"a": new})
+        assert ahead(newer, newer.plan(Request(forward_only=days("05").start))) == said
+
+
+def typed(world: World, kind: str) -> World:
+    """The code says that `id` is of this type."""
+    columns = (Column(name="ds", type="date"), Column(name="id", type=kind))
+    world.project = replace(world.project, columns={"a": columns})
+    return world
 
 
 def test_what_preflight_misses() -> None:

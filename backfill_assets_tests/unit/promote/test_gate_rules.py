@@ -81,6 +81,22 @@ def test_what_a_rollback_finds_in_its_way(board: Board) -> None:
     assert said(replace(board.case(), way_back=(lost,))) == ["files cannot be read"]
 
 
+@pytest.mark.parametrize("purpose", list(Purpose))
+def test_rows_that_the_view_cannot_show(board: Board, purpose: Purpose) -> None:
+    """Nothing that nobody can read is shown, by whatever way; the remedy is that of the way."""
+    for owner in ("ana@x", "bo@x"):
+        board.say("eve@x", owner)
+    case = board.case()
+    first, *rest = case.pointers
+    older = a_pointer(first.model, "older", days("01"))
+    below = [replace(s, columns=(("ds", "date"), ("id", "string"))) for s in older.segments]
+    mixed = replace(first, segments=(*below, *first.segments.without(older.covers)))
+    asked = replace(case, purpose=purpose, wanted=replace(case.wanted, pointers=(mixed, *rest)), changed={})
+    [found] = [o for o in gate(asked).obstacles if "cannot be cast to safely" in o.what]
+    assert (found.model, str(found.intervals)) == (first.model, "2024-01-01")
+    assert found.remedy.startswith("go back to another" if purpose is Purpose.ROLLBACK else "cast id to string")
+
+
 def test_what_whoever_promotes_expects_otherwise(board: Board) -> None:
     for owner in ("ana@x", "bo@x"):
         board.say("eve@x", owner)

@@ -123,8 +123,21 @@ def test_a_cast_that_could_lose_values_is_refused() -> None:
     """Readers that began before the cutover expect the old type: with both types, and what to do instead."""
     with pytest.raises(PromotionError) as refused:
         expanded_view(typed(ONE, ("id", "int")), typed(TWO, ("id", "string")), "prod", "/w", cutover=utc("2024-02-01"))
-    assert "from int to string" in refused.value.what
+    assert refused.value.what == (
+        "column id of orders cannot be int: it is string in the rows of 2024-01-01..2024-01-02"
+    )
     assert "new name" in refused.value.fix
+
+
+def test_older_rows_that_cannot_have_the_type_of_the_view() -> None:
+    """Named by what they have, what the view has, and their days; a rebuild gives all rows one type."""
+    first, *rest = TWO.segments
+    older = replace(first, columns=(("ds", "date"), ("id", "bigint")))
+    mixed = replace(TWO, columns=(("ds", "date"), ("id", "string")), segments=(older, *rest))
+    with pytest.raises(PromotionError) as refused:
+        plain_view(mixed, "/w")
+    assert refused.value.what == (f"column id of orders cannot be string: it is bigint in the rows of {older.interval}")
+    assert "without --forward-only" in refused.value.fix
 
 
 def test_names_are_quoted() -> None:

@@ -76,10 +76,14 @@ def test_a_worker_that_was_stopped_is_asked_again(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BACKFILL_CACHE", str(tmp_path / "cache"))
         patch.setattr(python_sql, "_ask", lambda request, seconds: b"")
-        assert load_project(root).columns["daily"] == ()
+        unread = load_project(root)
+        assert unread.columns["daily"] == ()
+        [warning] = [w for w in unread.warnings["daily"] if "could not take `daily` apart" in w.what]
+        assert python_sql.NO_ANSWER in warning.why and "not remembered" in warning.why and warning.fix
         patch.undo()
         patch.setenv("BACKFILL_CACHE", str(tmp_path / "cache"))
-        assert len(load_project(root).columns["daily"]) == 3
+        whole = load_project(root)
+        assert len(whole.columns["daily"]) == 3 and not whole.warnings["daily"]
 
 
 def test_what_cannot_be_compiled_has_what_it_declares(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ if not child:
     finally:
         os._exit(1)
 os.close(writing)
-print(sandbox.wait(child, reading, sandbox.Limits(seconds=3, bytes=1 << 30)))
+print(sandbox.wait(child, reading, sandbox.Limits(seconds=3, bytes=1 << 30))[0])
 """
 KERNEL = """
 import ctypes, os

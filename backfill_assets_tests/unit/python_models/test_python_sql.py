@@ -18,7 +18,7 @@ from sqlglot import exp
 
 import backfill_assets.demo
 from backfill_assets.python_models import compiled as python_sql
-from backfill_assets.python_models.compiled import PythonFunction, PythonUpstream, compile_functions
+from backfill_assets.python_models.compiled import NO_ANSWER, PythonFunction, PythonUpstream, compile_functions
 from backfill_assets.python_models.sqlframe.compiling import first_probe
 
 DEMO = Path(backfill_assets.demo.__file__).parent
@@ -292,22 +292,55 @@ def test_what_is_in_the_cache_starts_nothing(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"sql": 1}', "{}"])
 def test_a_corrupt_cache_file_is_a_miss(content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is not what was written is compiled again and replaced."""
-    monkeypatch.setattr(python_sql, "_compile", lambda functions: {f.name: "SELECT 1" for f in functions})
+    monkeypatch.setattr(python_sql, "_compile", lambda functions, _: {f.name: "SELECT 1" for f in functions})
     compile_functions([function("good", "return a")], tmp_path)
     (file,) = tmp_path.iterdir()
     file.write_text(content, encoding="utf-8")
-    monkeypatch.setattr(python_sql, "_compile", lambda functions: {f.name: "SELECT 2" for f in functions})
+    monkeypatch.setattr(python_sql, "_compile", lambda functions, _: {f.name: "SELECT 2" for f in functions})
     assert compile_functions([function("good", "return a")], tmp_path) == {"good": "SELECT 2"}
     assert json.loads(file.read_text(encoding="utf-8")) == {"sql": "SELECT 2"}
 
 
 def test_a_worker_that_was_stopped_is_not_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What got no answer has no SQL now, and is asked again the next time."""
-    said = b'["one", "SELECT 1"]\n["two", "SEL'
+    said = b'["one", "SELECT 1", ""]\n["two", "SEL'
     monkeypatch.setattr(python_sql, "_ask", lambda request, seconds: said)
     functions = [function("one", "return a"), function("two", "return b")]
-    assert compile_functions(functions, tmp_path) == {"one": "SELECT 1"}
-    assert len(list(tmp_path.iterdir())) == 1
+    failed: dict[str, str] = {}
+    assert compile_functions(functions, tmp_path, failed) == {"one": "SELECT 1"}
+    assert len(list(tmp_path.iterdir())) == 1 and failed == {"two": NO_ANSWER}
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        ("PermissionError(13, 'Permission denied', '/usr/lib/python/decimal.py')", "PermissionError: [Errno 13]"),
+        ("ModuleNotFoundError('No module named sqlglot.x', name='sqlglot.x')", "ModuleNotFoundError: No module"),
+        ("MemoryError('while importing')", "MemoryError: while importing"),
+        ("ModuleNotFoundError('no pandas', name='pandas')", ""),
+        ("OSError('by somebody')", ""),
+        ("ValueError('whatever')", ""),
+    ],
+)
+def test_a_fault_of_the_machine_is_not_remembered(
+    error: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of Python's or of a library's that the worker cannot read is no property of the code; it is told."""
+    here = "from backfill_assets.python_models.sqlframe import __main__ as worker"
+    broken = f"def fail(*_):\n    raise {error}\n{here}\nworker.compile_function = fail\nworker.main()"
+    paths = "import sys; sys.path += {paths!r}\n"
+    monkeypatch.setattr(python_sql, "_START_CODE", paths + broken)
+    failed: dict[str, str] = {}
+    found = compile_functions([function("m", "return a")], tmp_path, failed)
+    assert (found, bool(failed)) == (({}, True) if told else ({"m": None}, False))
+    assert failed.get("m", "").startswith(told) and len(list(tmp_path.iterdir())) == (not told)
+
+
+def test_an_error_that_an_author_raises_is_a_property_of_the_code(tmp_path: Path) -> None:
+    """Whatever its class and what it says: it arises in the project's files."""
+    failed: dict[str, str] = {}
+    raised = function("m", "raise PermissionError(13, 'Permission denied', '/usr/lib/python/decimal.py')")
+    assert compile_functions([raised], tmp_path, failed) == {"m": None} and not failed
 
 
 def test_an_upstream_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,50 @@
+"""What the next promotion will refuse beside approvals is said to whoever approves, not to whoever promotes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from backfill_assets.app.approve import ApprovalRequest, Approved, approve
+from backfill_assets.app.promote import promote_plan
+from backfill_assets.cli.approve import print_approved
+from backfill_assets_tests.projects import small_project
+from backfill_assets_tests.unsparked import build, prove, unsparked
+
+OWNED = "owner: ana@example.com\n"
+
+
+def approved(root: Path, *, owner: str) -> tuple[Approved, bool]:
+    """A change of `daily` that somebody else than its author approves; whether it is promoted then."""
+    daily = root / "models" / "daily.sql"
+    daily.write_text(daily.read_text().replace(OWNED, owner))
+    place = unsparked(root, user="dev")
+    build(place)
+    assert promote_plan(place).verdict.open
+    daily.write_text(daily.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))
+    place = unsparked(root, user="dev")
+    build(place)
+    [plan] = [r.id for r in place.control.plans.all() if r.live]
+    prove(place, plan)
+    done = approve(unsparked(root, user="ana@example.com"), ApprovalRequest(plan=plan))
+    return done, promote_plan(place, plan=plan).verdict.open
+
+
+def test_a_model_that_nobody_owns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Approved by somebody, and the gate stays shut: with what to do, before the command that would be refused."""
+    done, promoted = approved(small_project(tmp_path, days=2), owner="")
+    assert not promoted and [g.what for g in done.gaps] == ["nobody owns it"]
+    print_approved(done)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Still in the way: daily: nobody owns it; add `owner:" in said
+    assert "Then: backfill promote" in said and "Next:" not in said
+
+
+def test_nothing_else_is_in_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Then the next step is the promotion."""
+    done, promoted = approved(small_project(tmp_path, days=2), owner=OWNED)
+    assert promoted and not done.gaps
+    print_approved(done)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Next: backfill promote" in said and "in the way" not in said
