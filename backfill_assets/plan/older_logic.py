@@ -11,7 +11,7 @@ from datetime import datetime
 
 from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import PlanError
-from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
+from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import revision_of
@@ -113,6 +113,19 @@ def refuse_mixing(
             f"among the others of {computed_by_older_logic(environment.pointers[name])}",
             fix="give all of them the newer logic first, from the sources as they are now: backfill apply"
             + (f"; or restate {what} from {first:%Y-%m-%d} on" if first else ""),
+        )
+
+
+def refuse_parts(project: Project, pointer: Pointer | None, name: str, interval: Interval) -> None:
+    """Raise PlanError for intervals that a `pointer` to the code's version shows by older logic: rows of them in the
+    version's own table would never be shown."""
+    if pointer is None or pointer.version != project.fingerprints[name]:
+        return
+    if part := Ranges((interval,)) & computed_by_older_logic(pointer):
+        raise PlanError(
+            f"{name} {part} is not built by itself: it is shown by older logic",
+            why="a change was made forward only; these intervals alone would get the newer logic",
+            fix="give it to all of them, and to what reads them: backfill apply",
         )
 
 

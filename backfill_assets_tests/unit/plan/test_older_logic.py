@@ -13,7 +13,7 @@ from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.segments import Segments, logic_of, revision_of
 from backfill_assets.plan.missing import needed
-from backfill_assets.plan.older_logic import held_by_older
+from backfill_assets.plan.older_logic import held_by_older, refuse_parts
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.promote.gate import gate
 from backfill_assets.promote.gate_forecast import forecast_obstacles
@@ -239,6 +239,16 @@ def test_nor_when_a_reader_has_such_days() -> None:
         world.plan(Request(restate=(("day", Interval(utc("2023-11-20"), utc("2023-11-21"))),)))
     assert refused.value.fix.endswith("or restate day from 2023-12-01 on")
     assert world.plan(Request(restate=(("day", Interval(utc("2023-12-20"), utc("2023-12-21"))),))).patches
+
+
+def test_nor_built_by_themselves(world: World) -> None:
+    """As somebody materializes a partition in Dagster."""
+    pointer = world.facts().environment.pointers["day"]
+    with pytest.raises(PlanError, match=r"day 2024-01-04\.\.2024-01-05 is not built by itself"):
+        refuse_parts(world.project, pointer, "day", days("04", "07"))
+    refuse_parts(world.project, pointer, "day", days("06", "07"))
+    code(world, day="3", week="3", next="3")
+    refuse_parts(world.project, pointer, "day", days("04", "07"))
 
 
 def test_what_cannot_be_computed_again_by_itself() -> None:
