@@ -159,6 +159,59 @@ def test_days_that_are_added_meanwhile_begin_nothing_anew(world: World) -> None:
     assert str(after["week"].intervals) == "2024-01-01..2024-01-11"
 
 
+def test_a_day_that_came_before_its_promotion_is_built_as_well(world: World) -> None:
+    """The newest day of `week` was extended over older rows, while the plan was built: it holds the plan up until it is
+    built, and nothing else is built again."""
+    plan = built(world)
+    later = utc("2024-01-12T12:00")
+    growth = Request(start=days("11").start)
+    apply(world.bench(now=later), world.plan(growth, now=later))
+    assert world.release(growth, now=later, required=False).moved
+    stuck = world.release(plan=plan, now=later, required=False).verdict.obstacles
+    assert [(o.model, str(o.intervals)) for o in stuck if "other rows" in o.what] == [("week", "2024-01-11")]
+    left = world.plan(now=later)
+    assert {b.model: str(b.intervals) for b in left.work} == {"week": "2024-01-11", "next": "2024-01-11"}
+    apply(world.bench(patches=left.patches, now=later), left)
+    assert other_rows(world, left, later) == []
+
+
+def other_rows(world: World, plan: Plan, now: datetime = NOW) -> list[Obstacle]:
+    case = world.cases(required=False).promotion(plan.request, world.facts(now), plan)
+    return [o for o in gate(case).obstacles if "was computed from other rows" in o.what]
+
+
+def built(world: World) -> str:
+    plan = world.plan()
+    opened = store_plan(world.control, plan, by="dev", views=lambda: None)
+    assert opened
+    assert all(o.ok for o in apply(world.bench(patches=plan.patches), plan).values())
+    return opened.plan.id
+
+
+def test_it_is_promoted_by_its_request_too(world: World) -> None:
+    plan = built(world)
+    world.prove(plan)
+    world.approve(plan)
+    assert world.release().moved and world.plan().stages == ()
+    assert fits(world, "week", "day") and fits(world, "next", "week")
+
+
+def test_another_change_from_a_day_on_reads_it_as_it_is_shown(world: World) -> None:
+    """`week` gets a third logic from the eighth on, and looks back to days of `day` that are of the first one."""
+    code(world, day="2", week="3", next="3")
+    released(world, Request(forward_only=days("08").start))
+    pointer = world.facts().environment.pointers["week"]
+    assert [(s.logic, str(s.interval)) for s in pointer.segments] == [
+        ("week-1", "2024-01-01..2024-01-05"),
+        ("week-2", "2024-01-06..2024-01-07"),
+        ("week-3", "2024-01-08..2024-01-10"),
+    ]
+    assert fits(world, "week", "day")
+    assert {b.model: str(b.intervals) for b in world.plan().work}["week"] == "2024-01-01..2024-01-10"
+    released(world)
+    assert {logic for logic, *_ in shown(world, "week").values()} == {"week-3"} and fits(world, "week", "day")
+
+
 def test_another_correction_of_its_days_is_another_revision(world: World) -> None:
     before = world.plan().patches
     released(world, Request(restate=(("week", days("08")),)))
@@ -170,8 +223,8 @@ def test_a_shown_reader_is_in_the_way_of_rows_that_are_replaced_under_it(world: 
     """Whoever moves `day` alone: its published rows are others then, and `week` was computed from the old ones."""
     plan = world.plan()
     assert all(o.ok for o in apply(world.bench(patches=plan.patches), plan).values())
-    assert apart(world, plan) == []
-    found = apart(world, replace(plan, models=("day",)))
+    assert other_rows(world, plan) == []
+    found = other_rows(world, replace(plan, models=("day",)))
     assert [(o.model, str(o.intervals)) for o in found] == [
         ("week", "2024-01-06..2024-01-10"),
         ("week", "2024-01-01..2024-01-05"),
@@ -180,17 +233,12 @@ def test_a_shown_reader_is_in_the_way_of_rows_that_are_replaced_under_it(world: 
     assert {o.remedy for o in found} == {"backfill apply, which computes it again with what it reads"}
 
 
-def apart(world: World, plan: Plan) -> list[Obstacle]:
-    case = world.cases(required=False).promotion(plan.request, world.facts(), plan)
-    return [o for o in gate(case).obstacles if "was computed from other rows" in o.what]
-
-
 def test_so_is_a_shown_reader_of_older_logic() -> None:
     """Its record says the version that it was computed from, which the newest days are of."""
     world = a_month_over_a_seam()
     plan = world.plan()
     assert all(o.ok for o in apply(world.bench(patches=plan.patches), plan).values())
-    found = apart(world, replace(plan, models=("day",)))
+    found = other_rows(world, replace(plan, models=("day",)))
     assert [(o.model, str(o.intervals)) for o in found] == [("month", "2023-11-01..2023-11-30")]
 
 
