@@ -237,7 +237,6 @@ class Context:
             patches=patches or {},
             frozen=frozen,
             shown=self.shown,
-            keeps_older=self.keeps_older,
             listen=listen,
         )
 

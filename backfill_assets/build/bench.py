@@ -75,8 +75,6 @@ class Workbench:
     """What some intervals read of sources instead of `pins`: what is left of an older plan."""
     shown: Mapping[str, Pointer] | None = None
     """What corrections inputs are read with: those of these pointers (None: of what the environment shows)."""
-    keeps_older: bool = False
-    """Whether what is shown of older logic stays, and is read as it is: in routine runs."""
     forget: Callable[[Engine], None] = _nothing
     """Let go of an engine that died: the next call of `engine` opens another."""
     dead_engines: DeadEngines = field(default_factory=DeadEngines)

@@ -24,7 +24,7 @@ from backfill_assets.build.outcome import Failure, Outcome, Wait
 from backfill_assets.build.recheck import current_coverage, removals_of, removed
 from backfill_assets.build.worker import Worker
 from backfill_assets.core.errors import BackfillError, RunEndedError, StateError
-from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import UNKNOWN, Model
 from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.plan.adoption import kept_older
@@ -52,7 +52,7 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     have, heads = current_coverage(bench, name)
     shown = bench.pointers()
     staying = {
-        n: kept_older(shown.get(n), bench.project.fingerprints[n], all_of_it=bench.keeps_older)
+        n: NOTHING if n in bench.patches else kept_older(shown.get(n), bench.project.fingerprints[n])
         for n in have
         if n != name
     }

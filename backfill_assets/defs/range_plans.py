@@ -32,6 +32,7 @@ from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.copied import Copied
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen_text import continued_words
+from backfill_assets.plan.older_logic import refuse_parts
 from backfill_assets.plan.plan import asked_of
 from backfill_assets.plan.renamed_columns import still_copied
 from backfill_assets.plan.stages import Build, Request
@@ -48,9 +49,11 @@ def plan_of(context: Context, step: dg.AssetExecutionContext, model: Model, inte
     """The plan that a step works on: the one that its run is tagged with, the newest open one that covers the run's
     days, or else a new one, which freezes the run's pins; "" when there is nothing to plan. The run is tagged with it.
 
-    Raises PlanError when another plan is in the way, or the tag names none.
+    Raises PlanError when another plan is in the way, the tag names none, or the interval is shown by older logic.
     """
     run = step.instance.get_run_by_id(step.run.run_id) or step.run
+    pointer = context.control.environments.read(context.environment).pointers.get(model.name)
+    refuse_parts(context.project, pointer, model.name, interval)
     if named := named_plan(context.project, run.tags):
         find_plan(context.control, named)
         return named

@@ -126,12 +126,10 @@ def refuse_rebuilding(project: Project, shown: Environment, selected: Sequence[s
             )
 
 
-def kept_older(pointer: Pointer | None, version: str, *, all_of_it: bool = False) -> Ranges:
-    """The adopted intervals that a change to this version left as they are (forward only): its readers have them,
-    and nobody computes them unasked. In routine runs `all_of_it` that is of older logic stays so."""
-    if pointer is None or pointer.version != version:
-        return NOTHING
-    return (pointer.older if all_of_it else pointer.older.adopted).covers
+def kept_older(pointer: Pointer | None, version: str) -> Ranges:
+    """The intervals that a change to this version left as they are (forward only): its readers read them as they are
+    shown, until a plan replaces them (`plan/older_logic.py`)."""
+    return pointer.older.covers if pointer and pointer.version == version else NOTHING
 
 
 def _named(rows: Mapping[datetime, int]) -> str:

@@ -21,7 +21,6 @@ def move_stages(
     facts: Facts,
     moves: tuple[tuple[str, str], ...],
     patches: Mapping[str, Patch],
-    complete: Mapping[str, Ranges],
     cut: Collection[str] = (),
 ) -> list[Stage]:
     """The move, and before it the question to the owners of models whose published rows change or lose columns."""
@@ -31,9 +30,7 @@ def move_stages(
     roles: dict[str, tuple[str, ...]] = {}
     for name, version in moves:
         pointer = shown.pointers.get(name)
-        if pointer and (
-            name in cut or rewrites(pointer, version, patches.get(name), complete.get(name, NOTHING), facts.keeps_older)
-        ):
+        if pointer and (name in cut or rewrites(pointer, version, patches.get(name))):
             needed_here = needed_from(rules, files, name)
             roles = merged_roles([*roles.items(), *needed_here.items()])
             for owner in needed_here:
@@ -51,14 +48,8 @@ def held_back(project: Project, ways: Mapping[str, Strategy]) -> tuple[str, ...]
     return select_models(project, dual) if dual else ()
 
 
-def rewrites(pointer: Pointer, version: str, patch: Patch | None, complete: Ranges, keeps_older: bool) -> Ranges:
-    """The published intervals that come from another table afterwards: within one they are never written again.
-
-    A version that is shown replaces what is left of older logic once it has all of that, but in routine runs.
-    """
+def rewrites(pointer: Pointer, version: str, patch: Patch | None = None) -> Ranges:
+    """The published intervals that come from another table afterwards: within one they are never written again."""
     if patch is not None:
         return pointer.segments.in_other_tables(version).covers & patch.intervals
-    if pointer.version != version:
-        return pointer.covers
-    older = pointer.older.covers
-    return older if not keeps_older and not older - complete else NOTHING
+    return pointer.covers if pointer.version != version else NOTHING

@@ -9,7 +9,7 @@ from datetime import datetime
 from backfill_assets.core.calendar import UTC_TIME, Calendar
 from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import PlanError
-from backfill_assets.core.intervals import NOTHING, Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import NO_ROWS, Segments, revision_of
@@ -141,11 +141,18 @@ def forward(
             raise PlanError(
                 f"no {model.cadence.value} interval of {name} from {start:%Y-%m-%d} on is over yet",
                 why="the new logic needs at least one interval to begin with",
-                fix="name an earlier day, or wait until that one is over",
+                fix=f"name {_last_first(project, changed, now)}an earlier day, or wait until that one is over",
             )
         below = pointer.segments.without(later).joined()
         patches[name] = Patch(version=project.fingerprints[name], intervals=intervals, below=below)
     return patches
+
+
+def _last_first(project: Project, changed: Sequence[str], now: datetime) -> str:
+    """The last day from which each of the models has an interval that is over, with `or`; "" where there is none."""
+    spans = [(project.models[name], project.models[name].expected(now).span) for name in changed]
+    last = [model.cadence.shift(span.end, -1) for model, span in spans if span]
+    return f"{Cadence.DAILY.floor(min(last)):%Y-%m-%d} or " if last and len(last) == len(spans) else ""
 
 
 def affected_interval(model: Model, upstream: Model | None, part: Interval) -> Interval:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -23,12 +23,13 @@ from backfill_assets.plan.full_rebuild import full_rebuild
 from backfill_assets.plan.lineage_changes import LineageChange, describe, lineage_changes, written_in
 from backfill_assets.plan.missing import needed, ready, split_open, upstream_models, wanted
 from backfill_assets.plan.moving import held_back, move_stages, rewrites
+from backfill_assets.plan.older_logic import completion, refuse_mixing
 from backfill_assets.plan.partial import UpstreamNow, outdated_partial
 from backfill_assets.plan.patch import Patch, affected_interval, forward, restatement, segments_beside
 from backfill_assets.plan.renamed_columns import can_be_copied, renaming
 from backfill_assets.plan.scope import scope_suffix, with_scope
 from backfill_assets.plan.select import select_models
-from backfill_assets.plan.stage_reasons import NOTHING_OVER, because, build_reason, extent, kept_reason
+from backfill_assets.plan.stage_reasons import NOTHING_OVER, because, build_reason, extent, kept_reason, replaced_reason
 from backfill_assets.plan.stages import (
     Audit,
     Blocked,
@@ -62,6 +63,7 @@ def _restated(project: Project, facts: Facts, request: Request) -> Plan:
     lapsed = {name: have.lapsed for name, have in facts.coverage.items()}
     patches = restatement(project, facts.environment, request.restate, facts.sources, facts.now, lapsed)
     asked = list(dict.fromkeys(name for name, _ in request.restate))
+    refuse_mixing(project, facts.environment, patches, asked)
     if request.where or request.ids:
         shown = facts.environment.pointers
         stale = stale_inputs(project, facts.environment, facts.entries)
@@ -95,7 +97,10 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
     selected = select_models(project, request.select)
     changes = changes_of(project, facts)
     refuse_rebuilding(project, facts.environment, selected, request)
-    mine = {name: changes[name] for name in selected}
+    ranged = request.start or request.end  # older logic is replaced as a whole
+    replacing = {} if ranged or facts.keeps_older else completion(project, facts.environment, selected, facts.now)
+    names = tuple(name for name in project.models if name in {*selected, *replacing})
+    mine = {name: changes[name] for name in names}
     back = {name: release for name in selected if (release := reverts(project, facts, name))}
     listing = views(project, facts, mine)
     renamed = {n: found for n in selected if n not in back and (found := renaming(project, facts, n))}
@@ -104,18 +109,26 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
     stages: list[Stage] = []
     blocked: list[Blocked] = []
     kept: dict[str, str] = {}
-    complete = {name: facts.coverage[name].complete for name in project.models}
     pointers = facts.environment.pointers
-    staying = {
-        name: kept_older(pointers.get(name), project.fingerprints[name], all_of_it=facts.keeps_older)
-        for name in project.models
-    }
+    staying = {name: kept_older(pointers.get(name), project.fingerprints[name]) for name in project.models}
+    complete = {name: facts.coverage[name].complete | staying[name] for name in project.models}
+    patches: dict[str, Patch] = {}
     building: dict[str, Ranges] = {}
     reads_empty: set[str] = set()
     asked = Ranges()
-    for name in selected:
+    for name in names:
         model, version, have = project.models[name], project.fingerprints[name], facts.coverage[name]
         in_range = asked_of(project, facts, request, name)
+        if name in replacing:
+            upstreams = upstream_models(project, model)
+            growth = model.expected(facts.now) - (pointers[name].covers - have.lapsed)
+            able, _ = ready(model, growth if name in selected else NOTHING, upstreams, complete, now=facts.now)
+            patches[name] = replace(replacing[name], intervals=replacing[name].intervals | able)
+            reason = replaced_reason(facts, model, replacing)
+            stages.extend(_patch_stages(project, facts, name, patches[name], reason))
+            asked, building[name] = asked | in_range, patches[name].intervals
+            complete[name] = patches[name].intervals | pointers[name].covers
+            continue
         want = in_range if name in dict(request.strategies) else in_range - staying[name]
         if request.ignore_cron:
             have = have.without(
@@ -128,8 +141,7 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
             stages.append(Audit(model=name, version=version, intervals=recheck, count=count))
         missing = want - have.complete - have.unaudited
         upstreams = upstream_models(project, model)
-        there = {up: complete[up] | staying[up] for up in upstreams}
-        buildable, waiting = ready(model, missing, upstreams, there, now=facts.now, ignore_cron=request.ignore_cron)
+        buildable, waiting = ready(model, missing, upstreams, complete, now=facts.now, ignore_cron=request.ignore_cron)
         building[name] = buildable
         blocked.extend(
             Blocked(model=name, intervals=stuck, count=stuck.count(model.cadence), upstream=up, needs=needs)
@@ -169,40 +181,45 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
             fix="choose --start and --end within a model's range, and within what its sources have rows of",
         )
     held = held_back(project, strategies_of)
+    strategies_of |= strategies({}, patches, {})
     stuck = {b.model for b in blocked}.union(held)
     moves = tuple(
-        (name, project.fingerprints[name])
-        for name in selected
-        if name not in stuck | reads_empty
-        and (name in listing or _moves(project, facts, request, name, complete[name], building[name]))
+        (name, patches[name].version if name in patches else project.fingerprints[name])
+        for name in names
+        if name in patches
+        or (
+            name not in stuck | reads_empty
+            and (name in listing or _moves(project, facts, request, name, complete[name], building[name]))
+        )
     )
     new = [name for name, change in mine.items() if change.category not in (Category.NEW, Category.UNCHANGED)]
     if moves:
-        stages.extend(move_stages(project, facts, moves, {}, complete, [n for n in listing if changes[n].removed]))
+        stages.extend(move_stages(project, facts, moves, patches, [n for n in listing if changes[n].removed]))
     return Plan(
         environment=facts.environment.name,
         now=facts.now,
         request=request,
-        models=selected,
+        models=names,
         stages=tuple(stages),
         blocked=tuple(blocked),
         kept=kept,
         sources=facts.sources,
+        patches=patches,
         changes=mine,
-        because=because(project, facts, selected, changes),
+        because=because(project, facts, names, changes),
         strategies=strategies_of,
         reverts=back,
         views=listing,
         copies=copies,
         held=held,
-        cut_off=cut_offs(unbounded, project, selected, facts.now),
-        overrides=overrides(project, selected),
+        cut_off=cut_offs(unbounded, project, names, facts.now),
+        overrides=overrides(project, names),
         warnings=(
-            *warnings(project, selected),
-            *empty_models(project, facts, selected),
+            *warnings(project, names),
+            *empty_models(project, facts, names),
             *(() if request.select else deleted_models(project, facts)),
         ),
-        texts=_texts(facts, selected),
+        texts=_texts(facts, names),
         whole=full_rebuild(project, facts.now, stages, () if blocked else new, _begun(facts, new, back)),
         rewired=_rewired(project, facts, mine),
     )
@@ -213,13 +230,14 @@ def by_now(project: Project, facts: Facts, stored: Plan) -> Plan:
     by now, and so is what that stands on."""
     bound = facts.bounded(project)
     models = tuple(name for name in stored.models if name in project.models)
-    changes = {} if stored.request.restate else {n: c for n, c in changes_of(bound, facts).items() if n in models}
+    request = stored.request
+    changes = {} if request.restate else {n: c for n, c in changes_of(bound, facts).items() if n in models}
     return replace(
         stored,
         now=facts.now,
         models=models,
         changes=changes,
-        views=views(bound, facts, {} if stored.patches else changes),
+        views=views(bound, facts, {} if request.restate or request.forward_only else changes),
         overrides=overrides(project, models),
         texts=_texts(facts, models),
     )
@@ -236,24 +254,12 @@ def _patched(
     """A plan about parts of history: what is missing of each patch, then the move of all of them."""
     stages: list[Stage] = []
     for name, patch in patches.items():
-        model, have = project.models[name], facts.of(name, patch.version)
-        if recheck := patch.intervals & have.unaudited:
-            count = recheck.count(model.cadence)
-            stages.append(Audit(model=name, version=patch.version, intervals=recheck, count=count))
-        if missing := patch.intervals - have.complete - have.unaudited:
-            above = ", ".join(u.name for u in model.upstreams if u.name in patches)
-            stages.append(
-                build_stage(
-                    model,
-                    patch.version,
-                    missing,
-                    facts.now,
-                    reason=(why.get(name) or f"reads what is computed again of {above}") + scope_suffix(patch),
-                )
-            )
+        above = ", ".join(u.name for u in project.models[name].upstreams if u.name in patches)
+        reason = why.get(name) or f"reads what is computed again of {above}"
+        stages.extend(_patch_stages(project, facts, name, patch, reason))
     if patches:
         moves = tuple((name, patch.version) for name, patch in patches.items())
-        stages.extend(move_stages(project, facts, moves, patches, {}))
+        stages.extend(move_stages(project, facts, moves, patches))
     changes = changes or {}
     touched = {name: change for name, change in changes.items() if name in patches}
     done = {name: patch.intervals & facts.of(name, patch.version).complete for name, patch in patches.items()}
@@ -276,6 +282,15 @@ def _patched(
         whole=full_rebuild(project, facts.now, stages, list(why), done),
         rewired=_rewired(project, facts, touched),
     )
+
+
+def _patch_stages(project: Project, facts: Facts, name: str, patch: Patch, reason: str) -> Iterator[Stage]:
+    """What is to be audited and built of a patch."""
+    model, have = project.models[name], facts.of(name, patch.version)
+    if recheck := patch.intervals & have.unaudited:
+        yield Audit(model=name, version=patch.version, intervals=recheck, count=recheck.count(model.cadence))
+    if missing := patch.intervals - have.complete - have.unaudited:
+        yield build_stage(model, patch.version, missing, facts.now, reason=reason + scope_suffix(patch))
 
 
 def _begun(facts: Facts, changed: Collection[str], reverted: Collection[str]) -> dict[str, Ranges]:
@@ -368,7 +383,7 @@ def _moves(project: Project, facts: Facts, request: Request, name: str, complete
     shown = pointer.segments.in_table(project.fingerprints[name])
     own, have = shown.covers & complete, facts.coverage[name]
     return (
-        bool(rewrites(pointer, project.fingerprints[name], None, complete, facts.keeps_older))
+        bool(rewrites(pointer, project.fingerprints[name]))
         or bool(complete - pointer.covers)
         or bool(building & own)
         or any(have.newest(own & Ranges((s.interval,))) > s.commit for s in shown)

@@ -11,6 +11,8 @@ from backfill_assets.plan.adoption import adopted_note
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.changes import reverts, unproved, without_days
 from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.older_logic import computed_by_older_logic
+from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.reasons import reasons
 from backfill_assets.state.ledger import Coverage
 
@@ -21,9 +23,6 @@ NOTHING_OVER = "no interval of it is over yet"
 def build_reason(project: Project, facts: Facts, name: str, have: Coverage, missing: Ranges) -> str:
     """Why these intervals of a model are built."""
     pointer, version = facts.environment.pointers.get(name), project.fingerprints[name]
-    if pointer and pointer.older and pointer.version == version:
-        since = pointer.segments.of_logic(version)[0].interval.start
-        return f"{facts.environment.name} shows older logic before {since:%Y-%m-%d}"
     if missing and not missing - have.lapsed:
         return "was built before it was over"
     if release := reverts(project, facts, name):
@@ -39,6 +38,16 @@ def build_reason(project: Project, facts: Facts, name: str, have: Coverage, miss
     return f"changed: {facts.environment.name} shows {pointer.version}"
 
 
+def replaced_reason(facts: Facts, model: Model, patches: Mapping[str, Patch]) -> str:
+    """Why what is shown of a model is computed again beside: it is of older logic, or was computed from such rows.
+    `patches` are of all that is computed again so."""
+    older = computed_by_older_logic(facts.environment.pointers[model.name])
+    above = ", ".join(u.name for u in model.upstreams if u.name in patches)
+    shown = [f"{facts.environment.name} shows older logic in {older}"] if older else []
+    reads = [f"{'the rest ' if shown else ''}reads what is computed again of {above}"]
+    return "; ".join([*shown, *(reads if above and patches[model.name].intervals - older else [])])
+
+
 def kept_reason(project: Project, facts: Facts, name: str, change: Change, empty: Ranges) -> str:
     """Why nothing of a model is built; what of it is declared `empty` counts as complete."""
     about = [o.model for o in project.overrides.values() if name in (o.model, *o.reaches)]
@@ -49,7 +58,11 @@ def kept_reason(project: Project, facts: Facts, name: str, change: Change, empty
     pointer = facts.environment.pointers.get(name)
     if change.category in (Category.NEW, Category.UNCHANGED):
         adopted = pointer.segments.adopted.covers if pointer else NOTHING
-        return adopted_note(project.models[name], adopted) if adopted else "complete and audited"
+        if adopted:
+            return adopted_note(project.models[name], adopted)
+        older = computed_by_older_logic(pointer) if not facts.keeps_older else NOTHING
+        stays = f"complete; {older} stays of older logic: a plan without --start and --end replaces it as a whole"
+        return stays if older else "complete and audited"
     if pointer and pointer.version == project.fingerprints[name]:
         return "only its view changes: the tables stay, nothing to compute"
     if release := reverts(project, facts, name):

@@ -125,7 +125,8 @@ def from_rows(case: Case) -> Iterator[Obstacle]:
 
 
 def of_shown_rows(case: Case) -> Iterator[Obstacle]:
-    """It was computed from the rows of its upstreams that are shown beside it, not from others."""
+    """It was computed from the rows of its upstreams that are shown beside it, not from others; so was what stays as it
+    is shown and reads what moves."""
     for each in case.older.upstreams if case.purpose is Purpose.PROMOTION else ():  # daily runs go on: `watch` names it
         yield Obstacle(
             model=each.model,
@@ -375,6 +376,8 @@ def _one_type(case: Case, column: TwoTypes) -> str:
 def _again(case: Case, name: str, part: Ranges, reads: str) -> str:
     """How intervals that are not shown yet are computed again: a restatement is made anew, others are withdrawn."""
     apply = f"{apply_command(case.request)}, which"
+    if name not in {p.model for p in case.pointers}:
+        return f"{apply} computes it again with what it reads"
     if any(w.model == name and w.patched and w.version != logic_of(w.version) for w in case.wanted.wanted):
         return f"{apply} computes it again from {reads}"
     return f"{withdraw_command(name, case.project.models[name].cadence, part)}, then {apply} reads {reads}"

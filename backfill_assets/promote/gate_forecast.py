@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from backfill_assets.core.intervals import NOTHING, Ranges
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import UNKNOWN, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import logic_of
@@ -98,7 +98,6 @@ def forecast_obstacles(case: Case, plan: Plan, older: OlderOf) -> tuple[Obstacle
     return (
         *gate(then, RULES_BEFORE_BUILDING).obstacles,
         *_from_nothing(case, plan),
-        *_from_older_logic(then, plan),
         *_as_frozen(then, plan),
     )
 
@@ -162,29 +161,6 @@ def _from_nothing(case: Case, plan: Plan) -> list[Obstacle]:
                 what = f"intervals will be computed from declared-empty ones of {name}:"
                 remedy = f"backfill withdraw {name}:{empty.intervals[0]}, then backfill apply"
                 found.append(Obstacle(model=stage.model, what=what, intervals=hollow, remedy=remedy))
-    return found
-
-
-def _from_older_logic(then: Case, plan: Plan) -> list[Obstacle]:
-    """What would be computed from what is shown of an upstream by older logic, while the plan replaces that.
-
-    A build reads what is shown there: nothing else is published yet. `then` is the case when all is built.
-    """
-    found: list[Obstacle] = []
-    replaced = {
-        pointer.model: shown.older.covers - pointer.older.covers
-        for pointer in then.pointers
-        if (shown := then.environment.pointers.get(pointer.model)) and shown.version == pointer.version
-    }
-    for stage in plan.work:
-        model = then.project.models[stage.model]
-        for name, upstream in upstream_models(then.project, model).items():
-            older = replaced.get(name, NOTHING)
-            units = stage.intervals.split(model.cadence) if older and stage.model not in plan.patches else ()
-            if mixed := Ranges.of(unit for unit in units if needed(model, upstream, unit) & older):
-                what = f"intervals will be computed from older logic of {name}, which this plan replaces:"
-                remedy = f"{apply_command(then.request, name)}, then backfill promote --select {name}; then this"
-                found.append(Obstacle(model=stage.model, what=what, intervals=mixed, remedy=remedy))
     return found
 
 

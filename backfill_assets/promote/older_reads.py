@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import is_adopted
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.older_sources import Computed, History, OlderRows, computed, older_rows
+from backfill_assets.plan.patch import affected_interval
 from backfill_assets.plan.stale_inputs import StaleInput, stale_inputs
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import EntriesByVersion
@@ -24,7 +26,8 @@ class OlderReads:
     """What of rows that would move is older than what is shown."""
 
     upstreams: tuple[StaleInput, ...] = ()
-    """What would be shown beside other rows of an upstream than it was computed from, and is not shown so by now."""
+    """What would be shown beside other rows of an upstream than it was computed from, and is not shown so by now; also
+    of what stays as it is shown."""
     sources: tuple[OlderRows, ...] = ()
     """What would be put over rows that were computed from a newer state of a source, in which they are others."""
     to_come: tuple[OlderRows, ...] = ()
@@ -43,44 +46,93 @@ def older_reads(
     shown = facts.environment
     then = {**shown.pointers, **{p.model: p for p in moving}}
     ours = {p.model: project.models[p.model] for p in moving if p.model in project.models}
-    beside = {u.name for model in ours.values() for u in model.upstreams if u.name in then}
+    readers = [n for n in then if n in project.models and any(u.name in ours for u in project.models[n].upstreams)]
+    near = {n: project.models[n] for n in (*ours, *readers)}
+    beside = {u.name for model in near.values() for u in model.upstreams if u.name in then}
     if not beside and not ours.keys() & shown.pointers.keys():
         return OlderReads()
-    said = entries(ours.keys() | beside)
+    said = entries(near.keys() | beside)
     reach = facts.settling.reach if facts.settling else {}
     rows = [row for p in moving if p.model in ours for row in computed(said, p, shown.pointers.get(p.model))]
     to_come = [
         Computed(model=f.model, interval=part, read=f.sources, began=facts.now) for f in frozen for part in f.intervals
     ]
     return OlderReads(
-        upstreams=_upstreams(project, shown, then, ours, ours.keys() | beside, said) if beside else (),
+        upstreams=_other_reads(project, shown, then, near, near.keys() | beside, said) if beside else (),
         sources=older_rows(project, shown, rows, said, history, reach, facts.zones),
         to_come=older_rows(project, shown, to_come, said, history, reach, facts.zones) if to_come else (),
     )
+
+
+def _other_reads(
+    project: Project,
+    shown: Environment,
+    then: Mapping[str, Pointer],
+    about: Collection[str],
+    near: Collection[str],
+    entries: EntriesByVersion,
+) -> tuple[StaleInput, ...]:
+    """What of the models that it is `about` would be shown beside other rows; `near` are these and what they read."""
+    found = _upstreams(project, shown, then, about, near, entries)
+    told = {(o.model, o.upstream): o.intervals for o in found}
+    others = _under_other_logic(project, shown, then, about)
+    left = (replace(o, intervals=o.intervals - told.get((o.model, o.upstream), NOTHING)) for o in others)
+    return (*found, *(o for o in left if o.intervals))
 
 
 def _upstreams(
     project: Project,
     shown: Environment,
     then: Mapping[str, Pointer],
-    ours: Collection[str],
+    about: Collection[str],
     near: Collection[str],
     entries: EntriesByVersion,
 ) -> tuple[StaleInput, ...]:
+    """The same by what batches say that they read: rows of one logic."""
+
     def found(pointers: Mapping[str, Pointer]) -> tuple[StaleInput, ...]:
         part = {name: p for name, p in pointers.items() if name in near}
         return stale_inputs(project, replace(shown, pointers=part), entries)
 
     before: dict[tuple[str, str], Ranges] = {}
     for each in found(shown.pointers):
-        if each.model in ours:
+        if each.model in about:
             stays = each.intervals & _of_one_logic(shown.pointers[each.model], then[each.model])
             before[each.model, each.upstream] = before.get((each.model, each.upstream), NOTHING) | stays
     return tuple(
         replace(each, intervals=left)
         for each in found(then)
-        if each.model in ours and (left := each.intervals - before.get((each.model, each.upstream), NOTHING))
+        if each.model in about and (left := each.intervals - before.get((each.model, each.upstream), NOTHING))
     )
+
+
+def _under_other_logic(
+    project: Project, shown: Environment, then: Mapping[str, Pointer], readers: Collection[str]
+) -> Iterator[StaleInput]:
+    """What stays as it is shown and was computed from rows of an older logic that others take the place of, within one
+    version: of versions it is said what they were built from, of parts of what is shown it is not."""
+    for name in readers:
+        before = shown.pointers.get(name)
+        for upstream in project.models[name].upstreams if before else ():
+            model, above = project.models[name], shown.pointers.get(upstream.name)
+            if before is None or above is None or above.version != then[upstream.name].version:
+                continue
+            replaced = _apart(above, then[upstream.name])
+            affected = (affected_interval(model, project.models[upstream.name], part) for part in replaced)
+            if left := Ranges.of(affected) & _untouched(before, then[name]):
+                new = next(s for s in then[upstream.name].segments if Ranges((s.interval,)) & replaced)
+                yield StaleInput(model=name, intervals=left, upstream=upstream.name, of=replaced, shown=new)
+
+
+def _apart(one: Pointer, other: Pointer) -> Ranges:
+    """Where they show rows of different logic."""
+    return Ranges.of(common for a, b, common in one.segments.meetings(other.segments) if a.logic != b.logic)
+
+
+def _untouched(one: Pointer, other: Pointer) -> Ranges:
+    """Where both show rows of one table: published ones are never written again. Adopted rows read nothing."""
+    met = one.segments.meetings(other.segments)
+    return Ranges.of(common for a, b, common in met if a.version == b.version and not is_adopted(a.version))
 
 
 def _of_one_logic(one: Pointer, other: Pointer) -> Ranges:

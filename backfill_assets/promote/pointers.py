@@ -28,7 +28,7 @@ def pin(
     `held` intervals stay at the commit that they are shown at, and so does what is shown of the version where its table
     has other rows by now.
     What is shown beside the version's own table stays as it is: corrections, and older rows of a change made forward
-    only, unless the version has those intervals by now.
+    only.
     """
     model, version = project.models[name], project.fingerprints[name]
     stays = facts.coverage[name].shown_apart
@@ -50,10 +50,9 @@ def pin(
 
 
 def shown_beside(facts: Facts, name: str, version: str) -> Segments:
-    """The segments of other tables that a pointer of this version keeps: a routine run keeps them all."""
-    beside = kept_segments(facts.environment.pointers.get(name), version)
-    older = beside.of_other_logic(version).covers
-    return beside if facts.keeps_older or older - facts.coverage[name].green else beside.of_logic(version)
+    """The segments of other tables that a pointer of this version keeps. What is of older logic leaves it by a patch
+    only, together with what reads it."""
+    return kept_segments(facts.environment.pointers.get(name), version)
 
 
 def patched(

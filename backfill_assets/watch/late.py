@@ -15,6 +15,7 @@ from backfill_assets.core.model import Model
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment, Segments, is_adopted, logic_of
 from backfill_assets.plan.commands import restate_argument, restate_command
+from backfill_assets.plan.older_logic import held_by_older
 from backfill_assets.plan.patch import affected_interval, restatement
 from backfill_assets.plan.source_history import Reached, SourceHistory, Touched
 from backfill_assets.plan.stale_inputs import shown_parts
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from backfill_assets.state.columns import Numbers
 
 MOST_NAMED = 3
+_FINISH = (
+    "backfill apply, then backfill promote PLAN, which it names, gives all that is of older logic the newer one, from "
+    "the sources as they are"
+)
 
 
 @dataclass(slots=True)
@@ -74,11 +79,12 @@ def unsettled(look: WatchFacts) -> dict[str, Ranges]:
     found: dict[str, Ranges] = {}
     if look.settling is None:
         return found
+    held = held_by_older(look.project, look.environment)  # what is shown of older logic, no routine run replaces
     for name, back in look.settling.reach.items():
         model, pointer = look.project.models.get(name), look.environment.pointers.get(name)
         if model is None or pointer is None:
             continue
-        open_ = look.settling.open_to_change(name, model.calendar, pointer.covers)
+        open_ = look.settling.open_to_change(name, model.calendar, pointer.covers) - held.get(name, NOTHING)
         if open_ and (stale := _stale(look, model, pointer, {}, back).intervals & open_):
             found[name] = stale
     return found
@@ -247,8 +253,10 @@ _EVER = Interval(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=U
 
 
 def _notice(look: WatchFacts, model: Model, stale: _Found) -> Notice:
-    arguments = restate_argument(model.name, model.cadence, stale.intervals)
-    asked = [(model.name, part) for part in stale.intervals]
+    held = stale.intervals & held_by_older(look.project, look.environment).get(model.name, NOTHING)
+    free = stale.intervals - held
+    arguments = restate_argument(model.name, model.cadence, free)
+    asked = [(model.name, part) for part in free]
     patches = restatement(look.project, look.environment, asked, {}, look.now, {})
     downstream = {name: patch.intervals for name, patch in patches.items() if name != model.name}
     sources = "; ".join(f"{s} ({_named(c)})" for s, c in sorted(stale.changes.items()))
@@ -258,10 +266,16 @@ def _notice(look: WatchFacts, model: Model, stale: _Found) -> Notice:
     elif stale.coarse:
         coarse = ", ".join(sorted(stale.coarse))
         what += f"; of a file of {coarse} only the first and the last day are known, so all in between are named"
-    if older := look.environment.pointers[model.name].older.covers & stale.intervals:
-        what += f"; {older} is shown by older logic, a restatement gives it the newer one"
-    command = f"{restate_command(arguments)}, then backfill promote PLAN, which it names"
-    other = [n for n in patches if look.fingerprints.get(n) != look.environment.pointers[n].version]
+    older = look.environment.pointers[model.name].older.covers
+    whose = [
+        *([f"{held & older} is shown by older logic"] if held & older else []),
+        *([f"{held - older} is read by what is shown by older logic"] if held - older else []),
+    ]
+    if whose:
+        what += f"; {' and '.join(whose)}: neither a routine run nor a restatement builds it again"
+    restating = f"{restate_command(arguments)}, then backfill promote PLAN, which it names"
+    command = "; ".join([*([_FINISH] if held else []), *([restating] if free else [])])
+    other = [n for n in patches or [model.name] if look.fingerprints.get(n) != look.environment.pointers[n].version]
     if other:
         command = f"promote or take back the newer code of {', '.join(other)}; then {command}"
     return Notice(

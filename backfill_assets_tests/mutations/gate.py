@@ -8,6 +8,7 @@ from backfill_assets_tests.mutations.mutation import broken
 _COVERED = "i for c in valid for i in c.get(name, NOTHING)"
 
 _BESIDE = "promote/test_beside_newer.py::"
+_OLDER_LOGIC = "plan/test_older_logic.py::"
 _OLDER = "promote/test_older_sources.py::"
 
 GATE = (
@@ -15,7 +16,14 @@ GATE = (
     broken("of_shown_rows", "promote/gate.py", "for each in case.older.upstreams if", "for each in () if", f"{_BESIDE}test_a_plan_from_before_a_correction_of_its_upstream"),
     broken("of_shown_rows: what is shown so already", "promote/older_reads.py", " - before.get((each.model, each.upstream), NOTHING))", ")", f"{_BESIDE}test_what_is_shown_so_already_holds_up_nothing"),
     broken("of_shown_rows: other logic reads other windows", "promote/older_reads.py", "each.intervals & _of_one_logic(shown.pointers[each.model], then[each.model])", "each.intervals", f"{_BESIDE}test_new_logic_that_reads_more_than_what_is_shown"),
-    broken("of_shown_rows: older logic is told before", "promote/gate_forecast.py", "shown.older.covers - pointer.older.covers", "NOTHING", f"{_BESIDE}test_older_logic_that_the_same_plan_replaces"),
+    broken("of_shown_rows: what stays and reads what moves", "promote/older_reads.py", "near = {n: project.models[n] for n in (*ours, *readers)}", "near = ours", f"{_OLDER_LOGIC}test_a_shown_reader_is_in_the_way_of_rows_that_are_replaced_under_it"),
+    broken("of_shown_rows: what stays and is of older logic", "promote/older_reads.py", "if a.logic != b.logic)", "if False)", f"{_OLDER_LOGIC}test_so_is_a_shown_reader_of_older_logic"),
+    broken("older logic: newer days that reach back", "plan/older_logic.py", "part = (own | reads) & pointer.covers", "part = own & pointer.covers", f"{_OLDER_LOGIC}test_its_rows_are_those_of_one_logic"),
+    broken("older logic: a reader of other code", "plan/older_logic.py", "elif name not in selected:", "elif False:", f"{_OLDER_LOGIC}test_a_reader_of_other_code_is_selected_as_well"),
+    broken("older logic: a range cuts it", "plan/plan.py", "{} if ranged or facts.keeps_older else", "{} if facts.keeps_older else", f"{_OLDER_LOGIC}test_a_range_leaves_it"),
+    broken("older logic: a revision of what a correction replaced", "plan/older_logic.py", "beside.to_plain(), above", "above", f"{_OLDER_LOGIC}test_another_correction_of_its_days_is_another_revision"),
+    broken("older logic: single days of it", "plan/plan.py", "    refuse_mixing(project, facts.environment, patches, asked)\n", "", f"{_OLDER_LOGIC}test_days_of_older_logic_are_not_restated"),
+    broken("older logic: what a routine run leaves", "watch/late.py", " - held.get(name, NOTHING)\n", "\n", "watch/test_late_delta.py::test_provisional_days_of_older_logic"),
     broken("of_shown_rows: told while days are missing", "promote/gate_forecast.py", "reads = older(facts, wanted.pointers,", "reads = older(facts, case.pointers,", f"{_OLDER}test_it_is_told_while_other_days_are_missing"),
     broken("a change of zone: no part of a local day", "plan/plan.py", " and not other_days(project, facts, name) else NOTHING", " else NOTHING", "promote/test_change_of_zone.py::test_a_local_day_that_is_not_over_takes_no_day_of_utc"),
     broken("a change of zone: days that are not there yet", "promote/proposal.py", " | days_gone(project, facts, name, publish)", "", "promote/test_change_of_zone.py::test_a_day_that_goes_with_the_old_days"),

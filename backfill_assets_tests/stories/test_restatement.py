@@ -271,7 +271,7 @@ def test_new_logic_from_a_day_on(spark: SparkSession, tmp_path: Path, environmen
     # a plain plan says what a rebuild of history would be, and the next day can be published without it
     [rebuild, *_] = plan_request(new).work
     assert isinstance(rebuild, Build) and str(rebuild.intervals) == "2024-01-01..2024-01-03"
-    assert "older logic before 2024-01-04" in rebuild.reason
+    assert "older logic in 2024-01-01..2024-01-03" in rebuild.reason
     write_events(root, days=6)
     settings = (root / "backfill.yml").read_text().replace("2024-01-06", "2024-01-07")
     (root / "backfill.yml").write_text(settings)

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
@@ -16,8 +17,10 @@ from backfill_assets.build.apply import apply
 from backfill_assets.core.intervals import Cadence, utc
 from backfill_assets.core.model import Model
 from backfill_assets.plan.stages import Request
+from backfill_assets.state.settling import Settling
+from backfill_assets.watch.late import late_sources, unsettled
 from backfill_assets.watch.notice import NoticeKind
-from backfill_assets_tests.fakes import a_model, a_project, days
+from backfill_assets_tests.fakes import NOW, a_model, a_project, days
 from backfill_assets_tests.unit.watch.watch_world import Lookout, append, delta, rows, ten_days
 
 
@@ -260,20 +263,41 @@ def test_newer_code_is_in_the_way(tmp_path: Path) -> None:
     append(tmp_path / "raw", "03")
     lookout.code = replace(lookout.code, fingerprints=fingerprints)
     look = replace(lookout.look(), project=replace(lookout.code, fingerprints=lookout.world.project.fingerprints))
-    from backfill_assets.watch.late import late_sources
-
     remedies = {n.model: n.remedy for n in late_sources(look)}
     assert remedies["daily"].startswith("promote or take back the newer code of reader; then backfill apply")
     assert remedies["wide"].startswith("backfill apply --restate wide")
 
 
 def test_days_of_older_logic(tmp_path: Path) -> None:
-    """After a forward-only change the older days have older logic: a restatement would change that, and it is said."""
+    """After a forward-only change the older days have older logic. Nothing computes a day of them by itself: what does
+    is said, and no restatement is proposed of them, nor of what a reader of older logic reads."""
     lookout = a_lookout(tmp_path / "raw")
     newer = {**lookout.code.fingerprints, "wide": "wide-2"}
     lookout.code = replace(lookout.code, fingerprints=newer)
     lookout.release(Request(forward_only=utc("2024-01-08")))
     append(tmp_path / "raw", "03")
-    told = {n.model: n.what for n in lookout.notices() if n.kind is NoticeKind.LATE}
-    assert "2024-01-03..2024-01-05 is shown by older logic" in told["wide"]
-    assert "older logic" not in told["daily"]
+    append(tmp_path / "raw", "09")
+    found = {n.model: n for n in lookout.notices() if n.kind is NoticeKind.LATE}
+    wide = found["wide"]
+    assert "; 2024-01-03..2024-01-05 is shown by older logic: neither a routine run nor a restatement" in wide.what
+    assert wide.restate == ("wide:2024-01-09..2024-01-10",)
+    assert wide.remedy.startswith("backfill apply, then backfill promote PLAN, which it names, gives all that is of ")
+    assert "; backfill apply --restate wide:2024-01-09..2024-01-10, then" in wide.remedy
+    assert "older logic" not in found["daily"].what
+
+
+def test_provisional_days_of_older_logic(tmp_path: Path) -> None:
+    """A routine run leaves them, so none is promised; nor of what a reader of such days would have to follow."""
+    lookout = a_lookout(tmp_path / "raw")
+    lookout.code = replace(lookout.code, fingerprints={**lookout.code.fingerprints, "wide": "wide-2"})
+    lookout.release(Request(forward_only=utc("2024-01-08")))
+    append(tmp_path / "raw", "07")
+    began = dict.fromkeys(("daily", "wide"), utc("2024-01-02"))
+    look = replace(lookout.look(), settling=Settling(clock=NOW, since=began, reach=dict.fromkeys(began, timedelta())))
+    waiting = {name: str(part) for name, part in unsettled(look).items()}
+    assert waiting == {"daily": "2024-01-07", "wide": "2024-01-08..2024-01-09"}
+    found = {(n.model, n.kind): n for n in late_sources(look)}
+    assert str(found["wide", NoticeKind.SETTLING].intervals) == "2024-01-08..2024-01-09"
+    late = found["wide", NoticeKind.LATE]
+    assert str(late.intervals) == "2024-01-07" and not late.restate and "shown by older logic" in late.what
+    assert late.remedy.startswith("backfill apply, then backfill promote PLAN")
