@@ -15,7 +15,7 @@ from pathlib import Path
 
 from backfill_assets.audits.counts import Counts
 from backfill_assets.build.bench import Workbench
-from backfill_assets.build.engine import AuditReads, Job, ModelInput, OtherAlone
+from backfill_assets.build.engine import AuditReads, Job, ModelInput, OneAlone
 from backfill_assets.build.events import Event
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
@@ -267,7 +267,7 @@ class FakeEngine:
         self.before_scan: Callable[[Job, Ranges], object] = nothing
         self.before_prepare: Callable[[Job], object] = nothing
         self.before_copy: Callable[[Job], object] = nothing
-        self.other: Callable[[Job, Interval], OtherAlone | None] = lambda job, interval: None
+        self.other: Callable[[Job, Interval], OneAlone | None] = lambda job, interval: None
         self.alone: list[tuple[str, Interval]] = []
         self.columns: tuple[tuple[str, str], ...] = (("ds", "date"), ("id", "bigint"))
         self.writes: list[tuple[str, Interval]] = []
@@ -308,7 +308,7 @@ class FakeEngine:
             with self._lock:
                 self._running[name] -= 1
 
-    def other_alone(self, job: Job, commit: int, interval: Interval) -> OtherAlone | None:
+    def one_alone(self, job: Job, commit: int, interval: Interval) -> OneAlone | None:
         self.alone.append((job.model.name, interval))
         return self.other(job, interval)
 

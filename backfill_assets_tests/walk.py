@@ -104,7 +104,7 @@ def _calls(caller: str, hop: str) -> bool:
     while todo:
         for node in ast.walk(todo.pop()):
             said, of = _named(node)
-            if said in wanted and (not owner or (of and owner.lower().endswith(of.lower().lstrip("_")))):
+            if said in wanted and (not owner or ((own := of.lower().lstrip("_")) and owner.lower().endswith(own))):
                 return True
             if said.startswith("_") and said not in seen:
                 seen.add(said)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.batch_rows import column, comparable, content_hash, latest
-from backfill_assets.adapters.inputs import model_frame
+from backfill_assets.adapters.inputs import check_pin, model_frame
 from backfill_assets.adapters.job_rows import JobRows
 from backfill_assets.adapters.table_log import table_rows
 from backfill_assets.adapters.version_table import in_interval
-from backfill_assets.build.engine import Job, OtherAlone
+from backfill_assets.build.engine import Job, OneAlone
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Model
 from backfill_assets.core.segments import Segments
@@ -22,37 +24,45 @@ if TYPE_CHECKING:
 
 _ROWS = "bf_rows"
 _FLOATS = ("float", "double")
-_TOLERANCE = 1e-6
-"""Of sums of floats, relative to the sum of their sizes: sums made in another order differ by far less."""
+_NOT_HASHED = re.compile(r"(^|[:<,])(float|double|variant)(?=[>,]|$)")
+"""Types whose values are no matter of equality, or that Spark cannot hash, wherever in a type; names of fields are
+followed by a colon."""
+_TOLERANCE, _NOISE = 1e-6, 1e-9
+"""Of sums of floats, relative to the sum of their sizes, and a row: sums made in another order differ by far less."""
 Sums = Mapping[str, Any]
 
 
-def other_alone(rows: JobRows, job: Job, warehouse: str, commit: int, batch: Interval) -> OtherAlone | None:
-    """The interval of a batch's commit that has most rows, where it has others when it is computed by itself.
+def one_alone(rows: JobRows, job: Job, warehouse: str, commit: int, batch: Interval) -> OneAlone | None:
+    """The interval of a batch's commit that has most rows, and where it differs when it is computed by itself.
 
-    None as well where nothing is to be compared: the query goes interval by interval, or rows are carried over from
-    what is shown, or the whole batch has other rows the next time, too (the order of rows decides, and not the batch).
+    None where that tells nothing: the query goes interval by interval, or rows are carried over from what is shown, or
+    no two intervals have rows. What is different as well when the whole batch is computed again is not counted: that is
+    an order which is not fixed, and not the batch.
     """
     model = job.model
-    if job.scope or job.taken or model.updated_at is not None or model.cadence.count(batch) < 2:
+    if job.scope or job.taken or model.updated_at is not None:
         return None
-    if model.language == "sql" and not may_depend_on_batch(model.code, model.time_column):
+    if model.language == "sql" and not may_depend_on_batch(model.code, model.time_column, model.cadence):
         return None
-    there = {at: n for at, n in table_rows(rows.location(job), commit).items() if n and batch.holds(at)}
-    if not there:
+    there: Counter[Any] = Counter()
+    for at, count in table_rows(rows.location(job), commit).items():
+        if batch.holds(at):
+            there[model.cadence.floor(at)] += count
+    if len(+there) < 2:
         return None
     # The first one of a batch has nothing before it, whoever computes it.
-    start = max(there, key=lambda at: (at != batch.start, there[at], at))
+    start = max(+there, key=lambda at: (at != batch.start, there[at], at))
     one = Interval(start, model.cadence.shift(start, 1))
     written = model_frame(rows.session(job), warehouse, model, Segments.of_table(job.version, commit, [one]))
     schema = written.schema
     kept, alone = _sums(written, model, schema), _sums(_computed(rows, job, one, one), model, schema)
-    if not (differ := _differing(kept, alone)):
-        return None
-    again = _sums(_computed(rows, job, batch, one), model, schema)
-    if _differing(kept, again):
-        return None
-    return OtherAlone(interval=one, columns=tuple(c for c in differ if c != _ROWS), rows=(kept[_ROWS], alone[_ROWS]))
+    differ = _differing(kept, alone)
+    if differ:
+        differ -= _differing(kept, _sums(_computed(rows, job, batch, one), model, schema))
+    for read in job.inputs.values():
+        check_pin(read)
+    columns = tuple(name for name in kept if name in differ and name != _ROWS)
+    return OneAlone(interval=one, columns=columns, rows=(kept[_ROWS], alone[_ROWS] if differ else kept[_ROWS]))
 
 
 def _computed(rows: JobRows, job: Job, batch: Interval, one: Interval) -> DataFrame:
@@ -64,12 +74,12 @@ def _computed(rows: JobRows, job: Job, batch: Interval, one: Interval) -> DataFr
 
 def _sums(frame: DataFrame, model: Model, schema: StructType) -> Sums:
     """Of rows, as a table of this schema has them: how many they are, and of each column a sum that changes with its
-    values and with the keys that have them. Of floats within others nothing is told."""
+    values and with the keys that have them. Of floats within others, and of VARIANT, nothing is told."""
     from pyspark.sql import functions as F
 
     kinds = {f.name: f.dataType.simpleString() for f in schema.fields}
     frame = frame.select(*(column(f.name).cast(f.dataType).alias(f.name) for f in schema.fields))
-    whole = [c for c, kind in kinds.items() if not any(name in kind for name in _FLOATS)]
+    whole = [c for c, kind in kinds.items() if not _NOT_HASHED.search(kind)]
     key = [comparable(frame, c) for c in whole if c.lower() in {g.lower() for g in (*model.grain, model.time_column)}]
     weight = F.pmod(content_hash(key), F.lit(1009)) / F.lit(1009.0)
     told = [F.count("*").alias(_ROWS)]
@@ -86,15 +96,15 @@ def _sums(frame: DataFrame, model: Model, schema: StructType) -> Sums:
     return found.asDict()
 
 
-def _differing(one: Sums, other: Sums) -> list[str]:
-    return [name for name in one if not _same(one[name], other[name])]
+def _differing(one: Sums, other: Sums) -> set[str]:
+    return {name for name in one if not _same(one[name], other[name])}
 
 
 def _same(one: Any, other: Any) -> bool:
     if not isinstance(one, tuple) or not isinstance(other, tuple):
         return one == other
     (*counts, weighed, size), (*others, weighed_there, size_there) = one, other
-    near = _TOLERANCE * max(size or 0.0, size_there or 0.0)
+    near = _TOLERANCE * max(size or 0.0, size_there or 0.0) + _NOISE * counts[0]
     return (
         counts == others
         and abs((weighed or 0.0) - (weighed_there or 0.0)) <= near

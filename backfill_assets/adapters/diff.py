@@ -63,15 +63,16 @@ def sample_model(
     """What is `known` to be different, with other examples: so many keys of each kind of row. Raises BuildError."""
     if not sample or not windows(known):
         return replace(known, samples=())
-    with _asked(question, spark, warehouse) as (session, query, rows):
+    with _asked(question, spark, warehouse, once=True) as (session, query, rows):
         return replace(known, samples=_samples(question, query, known, session, rows, sample, salt))
 
 
 @contextmanager
 def _asked(
-    question: Question, spark: Callable[[], SparkSession], warehouse: str
+    question: Question, spark: Callable[[], SparkSession], warehouse: str, *, once: bool = False
 ) -> Generator[tuple[SparkSession, Comparison, Rows]]:
-    """A session to ask, what both sides have, and their rows. What Spark refuses in the block is a BuildError."""
+    """A session to ask (`once`, or several times), what both sides have, and their rows. What Spark refuses in the
+    block is a BuildError."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -79,7 +80,7 @@ def _asked(
     for name, value in SETTINGS.items():
         session.conf.set(name, value)
     try:
-        with rows_of_sides(session, question, warehouse) as rows:
+        with rows_of_sides(session, question, warehouse, once=once) as rows:
             old, new = rows(question.compared)
             yield session, compile_diff(question, _fields(session, old), _fields(session, new)), rows
     except (PySparkException, Py4JError) as error:

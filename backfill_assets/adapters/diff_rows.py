@@ -29,8 +29,9 @@ TASKS = 4
 
 
 @contextmanager
-def rows_of_sides(session: SparkSession, question: Question, warehouse: str) -> Generator[Rows]:
-    """The rows that a question compares; of little they are read once, and kept while the block runs."""
+def rows_of_sides(session: SparkSession, question: Question, warehouse: str, *, once: bool) -> Generator[Rows]:
+    """The rows that a question compares; of little they are read once, and kept while the block runs, unless they are
+    asked for `once`."""
     assert question.old is not None and question.new is not None
     sides = tuple(zip((question.old, question.new), question.taken, strict=True))
 
@@ -42,7 +43,7 @@ def rows_of_sides(session: SparkSession, question: Question, warehouse: str) -> 
         old, new = (text(*side, ranges) for side in sides)
         return old, new
 
-    if sum(_bytes(pointer.cut(question.compared), warehouse) for pointer, _ in sides) > LITTLE:
+    if once or sum(_bytes(pointer.cut(question.compared), warehouse) for pointer, _ in sides) > LITTLE:
         yield read
         return
 
@@ -54,6 +55,7 @@ def rows_of_sides(session: SparkSession, question: Question, warehouse: str) -> 
     with ExitStack() as block:
         for view, query in zip(_VIEWS, read(question.compared), strict=True):
             block.enter_context(kept(session.sql(query).coalesce(TASKS))).createOrReplaceTempView(view)
+            block.callback(session.catalog.dropTempView, view)
         yield of_kept
 
 
@@ -62,10 +64,11 @@ _VIEWS = ("bf_side_old", "bf_side_new")
 
 def _bytes(pointer: Pointer, warehouse: str) -> int:
     """Of the files of what a pointer shows, by their tables' logs."""
-    return sum(
-        file.bytes
+    files = {
+        (segment.version, file.path): file.bytes
         for segment, parts in pointer.segments.tables()
         if (table := open_table(table_path(warehouse, pointer.model, segment.version), segment.commit)) is not None
         for file in data_files(table)
         if any(part.holds(file.at) for part in parts)
-    )
+    }
+    return sum(files.values())

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from backfill_assets.adapters.alone import other_alone
+from backfill_assets.adapters.alone import one_alone
 from backfill_assets.adapters.audit_views import AuditViews
 from backfill_assets.adapters.batch_rows import column, needs_keys, settled
 from backfill_assets.adapters.checksums import differing
@@ -35,7 +35,7 @@ from backfill_assets.adapters.version_table import create_version_table, in_inte
 from backfill_assets.audits.counts import Counts
 from backfill_assets.audits.sample import sample_failures
 from backfill_assets.audits.scan import scan_audits
-from backfill_assets.build.engine import AuditReads, Job, OtherAlone, SourceInput
+from backfill_assets.build.engine import AuditReads, Job, OneAlone, SourceInput
 from backfill_assets.core.errors import BackfillError, DataError, TransientBuildError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model
@@ -86,9 +86,10 @@ class SparkEngine:
             return commit
         return replace(commit, rows=self._count(job, commit.table_commit, interval))
 
-    def other_alone(self, job: Job, commit: int, interval: Interval) -> OtherAlone | None:
-        with self._errors(f"compute one of {job.model.name} {interval} by itself", job):
-            return other_alone(self._rows, job, self._warehouse, commit, interval)
+    def one_alone(self, job: Job, commit: int, interval: Interval) -> OneAlone | None:
+        doing = f"compute one of {job.model.name} {interval} by itself"
+        with self._errors(doing, job), self._limited(job, "alone", interval):
+            return one_alone(self._rows, job, self._warehouse, commit, interval)
 
     def copy(self, job: Job, batch: str, segments: Segments) -> DataCommit:
         span = segments.covers.span

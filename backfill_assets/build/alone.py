@@ -6,29 +6,31 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from backfill_assets.build.engine import Job, OtherAlone
+from backfill_assets.build.engine import Job, OneAlone
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Interval
+from backfill_assets.core.model import Model
 
-Ask = Callable[[], OtherAlone | None]
+_NAMED = 5
+"""Columns that a refusal names."""
 
 
 @dataclass(slots=True)
 class Alone:
     """What one batch of a model's run told of all of them. Batches that end at the same time wait for it."""
 
-    asked: bool = False
+    told: bool = False
     refusal: BuildError | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def check(self, job: Job, batch: Interval, ask: Ask) -> None:
-        """Raise BuildError where an interval of a batch has other rows alone. A batch of one interval is that."""
+    def check(self, job: Job, batch: Interval, ask: Callable[[], OneAlone | None]) -> None:
+        """Raise BuildError where an interval of a batch has other rows alone. A batch of one interval is that; one that
+        tells nothing leaves it to the next."""
         if job.model.cadence.count(batch) < 2:
             return
         with self.lock:
-            if not self.asked:
-                found = ask()
-                self.asked, self.refusal = True, found and _refusal(job, batch, found)
+            if not self.told and (found := ask()) is not None:
+                self.told, self.refusal = True, None if found.same else _refusal(job.model, batch, found)
         self.begin(job, batch)
 
     def begin(self, job: Job, batch: Interval) -> None:
@@ -37,13 +39,16 @@ class Alone:
             raise self.refusal
 
 
-def _refusal(job: Job, batch: Interval, found: OtherAlone) -> BuildError:
-    model, (together, alone) = job.model, found.rows
-    differ = f"other values of {', '.join(found.columns)}" if together == alone else f"{alone} rows, not {together}"
+def _refusal(model: Model, batch: Interval, found: OneAlone) -> BuildError:
+    (together, alone), unit = found.rows, model.cadence.unit
+    more = f" and {len(found.columns) - _NAMED} more columns" if len(found.columns) > _NAMED else ""
+    other = f"other values of {', '.join(found.columns[:_NAMED])}{more} than"
+    other = other if together == alone else f"{alone} rows, not {together} as"
+    where = "batch_size=1` into its decorator" if model.language == "python" else "batch_size: 1` into its header"
     return BuildError(
-        f"rows of {model.name} depend on which {model.cadence.unit}s are computed with them",
-        why=f"{found.interval}, computed by itself, has {differ}, as in the batch {batch}; batches follow the machine, "
-        f"so another run, a restatement or a routine run would publish other rows",
-        fix=f"let windows, groups and subqueries go by {model.time_column}, and read earlier {model.cadence.unit}s by "
-        f"`lookback`; or write `batch_size: 1` into the header: each {model.cadence.unit} is computed by itself then",
+        f"rows of {model.name} depend on which {unit}s are computed with them",
+        why=f"{found.interval}, computed by itself, has {other} in the batch {batch}; batches follow the machine, so "
+        "another run, a restatement or a routine run would give others again",
+        fix=f"let windows, groups, joins and subqueries go by {model.time_column}, read earlier {unit}s by `lookback`, "
+        f"and order by a unique key; or write `{where}: each {unit} is computed by itself then",
     )

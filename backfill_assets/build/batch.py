@@ -107,16 +107,17 @@ def _commit(worker: Worker, piece: Interval, attempt: int, copied: Copied) -> No
 
     with worker.timed("write"):
         commit = worker.compute(write, again=False)
-        if not copied.segments:  # before it is recorded: what is not, is not built
-            worker.alone.check(
-                job, piece, lambda: worker.compute(lambda e: e.other_alone(job, commit.table_commit, piece))
-            )
+    seconds = time.monotonic() - began
+    if not copied.segments:  # before it is recorded: what is not, is not built
+        at = commit.table_commit
+        with worker.timed("alone"):
+            worker.alone.check(job, piece, lambda: worker.compute(lambda engine: engine.one_alone(job, at, piece)))
     built = replace(
         worker.entry(Kind.BUILT, piece, batch=batch, attempt=attempt, table_commit=commit.table_commit),
         rows=commit.rows,
         bytes=commit.bytes,
         changes=commit.changes,
-        seconds=time.monotonic() - began,
+        seconds=seconds,
         through=bench.now if piece.end > job.model.over(bench.now) else None,
         inputs=job.inputs_json(),
     )
@@ -138,7 +139,7 @@ def _commit(worker: Worker, piece: Interval, attempt: int, copied: Copied) -> No
             interval=piece,
             intervals=cadence.count(piece),
             rows=commit.rows,
-            seconds=time.monotonic() - began,
+            seconds=seconds,
             changes=commit.changes,
         )
     )

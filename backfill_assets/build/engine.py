@@ -111,13 +111,18 @@ class AuditReads:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OtherAlone:
-    """An interval that has other rows when it is computed by itself: in these columns, and how many in the batch's
-    commit and alone."""
+class OneAlone:
+    """An interval of a batch, computed by itself: the columns that have other values then, and how many rows it has in
+    the batch's commit and alone."""
 
     interval: Interval
     columns: tuple[str, ...]
     rows: tuple[int, int]
+
+    @property
+    def same(self) -> bool:
+        """Whether it is what the batch has."""
+        return not self.columns and self.rows[0] == self.rows[1]
 
 
 class Engine(Protocol):
@@ -138,9 +143,9 @@ class Engine(Protocol):
         """
         ...
 
-    def other_alone(self, job: Job, commit: int, interval: Interval) -> OtherAlone | None:
-        """Compute one interval of a batch's commit by itself, where the model's code may make a difference of that:
-        the interval, if its rows are others."""
+    def one_alone(self, job: Job, commit: int, interval: Interval) -> OneAlone | None:
+        """Compute one interval of a batch's commit by itself, and compare; None where that tells nothing of the model:
+        its code goes interval by interval, or the batch has too few rows."""
         ...
 
     def copy(self, job: Job, batch: str, segments: Segments) -> DataCommit:

@@ -2,48 +2,130 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 
 from sqlglot import exp
 
+from backfill_assets.core.intervals import Cadence
+from backfill_assets.sql.order_check import conjuncts
 from backfill_assets.sql.parsing import SqlError, parse
 
-_DAYS = (exp.Date, exp.TsOrDsToDate, exp.DateTrunc, exp.TimestampTrunc, exp.Trunc)
 _CONDITIONS = (exp.Where, exp.Join, exp.Having, exp.Qualify)
 _WITHIN = (exp.From, exp.Join, exp.CTE, exp.SetOperation, exp.Lateral)
 """Where a query is one whose rows are read, and no value or condition of another."""
+_HOUR, _DAY = frozenset({"SECOND", "MINUTE", "HOUR"}), frozenset({"DAY", "DD", "DATE"})
+_UNITS = {
+    Cadence.HOURLY: _HOUR,
+    Cadence.DAILY: _HOUR | _DAY,
+    Cadence.WEEKLY: _HOUR | _DAY | {"WEEK"},
+    Cadence.MONTHLY: _HOUR | _DAY | {"MONTH", "MM", "MON"},
+}
+"""What a time may be cut to, so that no two intervals share one."""
 
 
-def may_depend_on_batch(code: str, time_column: str) -> bool:
-    """Whether a query of a model groups, ranks or looks for rows otherwise than interval by interval; True where it
-    cannot be told. That a model does so may be right: one that reads back by its `lookback` has windows over days.
+@lru_cache(256)
+def may_depend_on_batch(code: str, time_column: str, cadence: Cadence) -> bool:
+    """Whether a query of a model groups, ranks, joins or looks for rows otherwise than interval by interval; True where
+    it cannot be told. That a model does so may be right: one that reads back by its `lookback` has windows over days.
 
-    >>> may_depend_on_batch("SELECT ds, k, sum(v) AS v FROM t WHERE ds >= :start AND ds < :end GROUP BY ds, k", "ds")
+    >>> within = "WHERE ds >= :start AND ds < :end"
+    >>> may_depend_on_batch(f"SELECT ds, k, sum(v) AS v FROM t {within} GROUP BY ds, k", "ds", Cadence.DAILY)
     False
-    >>> may_depend_on_batch("SELECT ds, v / sum(v) OVER () AS v FROM t WHERE ds >= :start AND ds < :end", "ds")
+    >>> may_depend_on_batch(f"SELECT ds, v / sum(v) OVER () AS v FROM t {within}", "ds", Cadence.DAILY)
     True
     """
     try:
         sql = parse(code)
     except SqlError:
         return True
-    return any(found for tree in sql.statements for found in _uses(tree, time_column.lower())) or not all(
-        map(_is_bound, sql.placeholders)
+    if not all(map(_is_bound, sql.placeholders)):
+        return True
+    bounded = {c.name.lower() for p in sql.placeholders for c in _compared(p).find_all(exp.Column)}
+    cuts = Counter(p.name for p in sql.placeholders)
+    times = _Times(
+        name=time_column.lower(),
+        columns=frozenset({*bounded, time_column.lower()}),
+        units=_UNITS[cadence],
+        several=any(count > 1 for count in cuts.values()),
     )
+    return any(mixed for tree in sql.statements for mixed in times.looks(tree))
 
 
-def _uses(tree: exp.Expr, time: str) -> Iterator[bool]:
-    """For each place that may look at several intervals at once: whether it does."""
-    for node in tree.walk():
-        if isinstance(node, exp.Select):
-            yield _select(node, time)
-        elif isinstance(node, exp.Window):
-            select = node.find_ancestor(exp.Select)
-            named = {w.name.lower(): w for w in (select.args.get("windows") or [])} if select else {}
-            place = named.get(node.args["alias"].name.lower(), node) if node.args.get("alias") else node
-            yield not _has_time(place.args.get("partition_by") or [], select, time)
-        elif isinstance(node, exp.SetOperation):
-            yield _is_value(node) or (bool(node.args.get("distinct")) and not _has_time(node.selects, None, time))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Times:
+    """What says the interval of a row: the output `name`, and `columns` that are bounded, cut to one of `units`.
+    `several`: more than one thing that is read is cut to the batch."""
+
+    name: str
+    columns: frozenset[str]
+    units: frozenset[str]
+    several: bool
+
+    def looks(self, tree: exp.Expr) -> Iterator[bool]:
+        """For each place that may look at several intervals at once: whether it does."""
+        for node in tree.walk():
+            if isinstance(node, exp.Select):
+                yield self._select(node)
+            elif isinstance(node, exp.Window):
+                yield not self._among(_place(node).args.get("partition_by") or [], node.find_ancestor(exp.Select))
+            elif isinstance(node, exp.SetOperation):
+                alike = node.args.get("distinct") or isinstance(node, exp.Except | exp.Intersect)
+                yield _is_value(node) or bool(alike and not self._among(node.selects, None))
+
+    def _select(self, select: exp.Select) -> bool:
+        """Whether a SELECT joins, groups, or leaves out rows over several intervals, or is a value of another query."""
+        if _is_value(select) or select.args.get("limit") or select.args.get("offset"):
+            return True
+        if self.several and any(not self._joined(select, join) for join in select.args.get("joins") or []):
+            return True
+        if select.args.get("distinct") and not self._among(select.expressions, select):
+            return True
+        if (group := select.args.get("group")) is None:
+            return any(map(_aggregates, select.expressions))
+        if any(group.args.get(kind) for kind in ("grouping_sets", "cube", "rollup")):
+            return True
+        keys = group.expressions
+        if group.args.get("all"):
+            keys = [p for p in select.expressions if not p.find(exp.AggFunc)]
+        return not self._among([_at(select, key) for key in keys], select)
+
+    def _joined(self, select: exp.Select, join: exp.Join) -> bool:
+        """Whether rows meet those of their own interval only."""
+        if join.method == "NATURAL" or self.name in {i.name.lower() for i in join.args.get("using") or []}:
+            return True
+        places = (join.args.get("on"), select.args.get("where"))
+        equal = [c for p in places if p for c in conjuncts(p) if isinstance(c, exp.EQ | exp.NullSafeEQ)]
+        return any(self._among([e.left], select) and self._among([e.right], select) for e in equal)
+
+    def _among(self, keys: Iterable[exp.Expr], select: exp.Select | None) -> bool:
+        """Whether one of these is the time of a row: by its name, as what is called so, or as the unit of a bound."""
+        called = [p.unalias() for p in select.expressions if p.alias_or_name.lower() == self.name] if select else []
+        return any(
+            key.alias_or_name.lower() == self.name or key.unalias() in called or self._is_cut(key.unalias())
+            for key in keys
+        )
+
+    def _is_cut(self, node: exp.Expr) -> bool:
+        match node:
+            case exp.Cast() | exp.TryCast() if node.to.is_type("date"):
+                unit = "DATE"
+            case exp.Date() | exp.TsOrDsToDate():
+                unit = "DATE"
+            case exp.DateTrunc() | exp.TimestampTrunc() | exp.Trunc():
+                unit = (node.args.get("unit") or node.args.get("decimals") or exp.var("")).name.upper()
+            case _:
+                return False
+        return unit in self.units and {c.name.lower() for c in node.find_all(exp.Column)} <= self.columns
+
+
+def _place(window: exp.Window) -> exp.Expr:
+    """What says of which rows a window is: itself, or what the WINDOW clause has under its name."""
+    select, alias = window.find_ancestor(exp.Select), window.args.get("alias")
+    named = {w.name.lower(): w for w in (select.args.get("windows") or [])} if select else {}
+    return named.get(alias.name.lower(), window) if alias else window
 
 
 def _is_value(query: exp.Expr) -> bool:
@@ -52,22 +134,6 @@ def _is_value(query: exp.Expr) -> bool:
     while isinstance(parent, exp.Subquery | exp.Paren):
         parent = parent.parent
     return parent is not None and not isinstance(parent, _WITHIN)
-
-
-def _select(select: exp.Select, time: str) -> bool:
-    """Whether a SELECT groups, or leaves out rows, over several intervals, or is a value of another query."""
-    if _is_value(select) or select.args.get("limit") or select.args.get("offset"):
-        return True
-    if select.args.get("distinct") and not _has_time(select.expressions, select, time):
-        return True
-    if (group := select.args.get("group")) is not None:
-        if any(group.args.get(kind) for kind in ("grouping_sets", "cube", "rollup")):
-            return True
-        keys = group.expressions
-        if group.args.get("all"):
-            keys = [p for p in select.expressions if not p.find(exp.AggFunc)]
-        return not _has_time([_at(select, key) for key in keys], select, time)
-    return any(_aggregates(p) for p in select.expressions)
 
 
 def _at(select: exp.Select, key: exp.Expr) -> exp.Expr:
@@ -79,29 +145,26 @@ def _at(select: exp.Select, key: exp.Expr) -> exp.Expr:
 
 def _aggregates(node: exp.Expr) -> bool:
     windowed = {id(n) for w in node.find_all(exp.Window) for n in w.this.walk()}
-    return any(
-        isinstance(n, exp.AggFunc) and id(n) not in windowed
-        for n in node.walk(prune=lambda n: isinstance(n, exp.Query))
-    )
-
-
-def _has_time(keys: list[exp.Expr], select: exp.Select | None, time: str) -> bool:
-    """Whether one of these is the time of a row: by its name, as what is called so, or as the day of something."""
-    called = [p.unalias() for p in select.expressions if p.alias_or_name.lower() == time] if select else []
-    return any(key.alias_or_name.lower() == time or key.unalias() in called or _is_day(key.unalias()) for key in keys)
-
-
-def _is_day(node: exp.Expr) -> bool:
-    if isinstance(node, exp.Cast | exp.TryCast):
-        return node.to.is_type("date") and node.find(exp.Column) is not None
-    return isinstance(node, _DAYS) and node.find(exp.Column) is not None
+    own = node.walk(prune=lambda n: isinstance(n, exp.Query))
+    return any(isinstance(n, exp.AggFunc) and id(n) not in windowed for n in own)
 
 
 def _is_bound(placeholder: exp.Placeholder) -> bool:
     """Whether `:start` or `:end` only bounds what is read: a condition compares a column with it."""
-    node: exp.Expr | None = placeholder
-    while node is not None and not isinstance(node.parent, exp.Predicate):
-        node = node.parent
-    if node is None or node.find(exp.Column):
+    side = _side(placeholder)
+    if side.find(exp.Column) or not isinstance(side.parent, exp.Predicate):
         return False
-    return isinstance(node.find_ancestor(exp.Select, *_CONDITIONS), _CONDITIONS)
+    return isinstance(side.find_ancestor(exp.Select, *_CONDITIONS), _CONDITIONS)
+
+
+def _compared(placeholder: exp.Placeholder) -> exp.Expr:
+    """The comparison that a bound is in."""
+    return _side(placeholder).parent or placeholder
+
+
+def _side(placeholder: exp.Placeholder) -> exp.Expr:
+    """The side of a comparison that a placeholder is on; or all that it is in."""
+    node: exp.Expr = placeholder
+    while node.parent is not None and not isinstance(node.parent, exp.Predicate):
+        node = node.parent
+    return node

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -27,12 +27,14 @@ def unbounded_reads(scopes: Sequence[Scope], times: Mapping[str, str]) -> Iterat
     """Tables whose time column a SELECT bounds above only, each once; `times` are these columns, lower-cased, by the
     table's name in the scopes.
 
-    Nothing is said of a part of a query that passes rows on as they are: who reads it may bound them.
+    Nothing is said of a part of a query that passes rows on as they are, or folds those of one time: who reads it may
+    bound them.
     """
     found: dict[str, int] = {}
     for scope in scopes:
         select = scope.expression
-        if not isinstance(select, exp.Select) or ((scope.is_cte or scope.is_derived_table) and not _folds(select)):
+        inner = scope.is_cte or scope.is_derived_table
+        if not isinstance(select, exp.Select) or (inner and not _folds(select, frozenset(times.values()))):
             continue
         conditions = list(_conditions(select))
         for alias, (_, source) in scope.selected_sources.items():
@@ -42,11 +44,22 @@ def unbounded_reads(scopes: Sequence[Scope], times: Mapping[str, str]) -> Iterat
     yield from (UnboundedRead(table=table, line=line) for table, line in found.items())
 
 
-def _folds(select: exp.Select) -> bool:
-    """Whether its rows are made of several."""
-    return bool(select.args.get("group") or select.args.get("distinct")) or any(
-        isinstance(node, exp.AggFunc | exp.Window) for item in select.expressions for node in item.walk()
-    )
+def _folds(select: exp.Select, times: Collection[str]) -> bool:
+    """Whether its rows are made of those of several times."""
+
+    def apart(keys: Iterable[exp.Expr]) -> bool:
+        return any(c.name.lower() in times for key in keys for c in key.find_all(exp.Column))
+
+    group, items = select.args.get("group"), select.expressions
+    windows = [w for item in items for w in item.find_all(exp.Window)]
+    if any(not apart(w.args.get("partition_by") or []) for w in windows):
+        return True
+    if group is not None:
+        keys = [items[int(k.name) - 1] if isinstance(k, exp.Literal) and k.is_int else k for k in group.expressions]
+        return not apart(items if group.args.get("all") else keys)
+    if select.args.get("distinct"):
+        return not apart(items)
+    return not windows and any(item.find(exp.AggFunc) for item in items)
 
 
 def _conditions(select: exp.Select) -> Iterator[exp.Expr]:

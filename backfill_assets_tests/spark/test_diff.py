@@ -308,6 +308,10 @@ def test_few_rows_are_kept_and_many_are_read_each_time(
     assert told(compare(spark, tmp_path, *sides)) == told(few)
     assert told(compare(spark, tmp_path, *sides, sample=5)) == told(other)
     assert cache.isEmpty()
+    monkeypatch.setattr("backfill_assets.adapters.diff_rows.LITTLE", 1 << 40)
+    monkeypatch.setattr("backfill_assets.adapters.diff_rows.kept", pytest.fail)
+    again = sample_model(question, few, lambda: spark, str(tmp_path), lambda: b"salt", sample=5)
+    assert told(again) == told(other), "nothing is kept for one query"
     assert sample_model(question, few, pytest.fail, str(tmp_path), lambda: b"salt", sample=0).samples == ()
 
 

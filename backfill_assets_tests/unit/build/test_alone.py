@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 from backfill_assets.build.build import build
-from backfill_assets.build.engine import Job, OtherAlone
+from backfill_assets.build.engine import Job, OneAlone
 from backfill_assets.core.errors import TransientBuildError
 from backfill_assets.core.intervals import Interval
 from backfill_assets.state.ledger import Kind
@@ -14,8 +15,8 @@ from backfill_assets_tests.fakes import World, a_model, days, ranges
 TEN = days("01", "10")
 
 
-def others(job: Job, batch: Interval) -> OtherAlone:
-    return OtherAlone(interval=days("03"), columns=("share",), rows=(10, 10))
+def others(job: Job, batch: Interval) -> OneAlone:
+    return OneAlone(interval=days("03"), columns=("share",), rows=(10, 10))
 
 
 def built(world: World) -> list[str]:
@@ -50,9 +51,9 @@ def test_by_single_days_all_is_built() -> None:
 def test_rows_that_come_and_go() -> None:
     """How many they are, where it is that."""
     world = World(a_model("a", "raw"))
-    world.engine.other = lambda job, batch: OtherAlone(interval=days("03"), columns=(), rows=(4, 0))
+    world.engine.other = lambda job, batch: OneAlone(interval=days("03"), columns=(), rows=(4, 0))
     [failure, *_] = build(world.bench(), "a", ranges(TEN)).failures
-    assert "2024-01-03, computed by itself, has 0 rows, not 4, as in the batch" in failure.error
+    assert "2024-01-03, computed by itself, has 0 rows, not 4 as in the batch" in failure.error
 
 
 def test_a_look_that_failed_is_made_again() -> None:
@@ -60,10 +61,33 @@ def test_a_look_that_failed_is_made_again() -> None:
     world = World(a_model("a", "raw"))
     tries: list[Interval] = []
 
-    def fails_once(job: Job, batch: Interval) -> None:
+    def fails_once(job: Job, batch: Interval) -> OneAlone:
         tries.append(batch)
         if len(tries) == 1:
             raise TransientBuildError("busy")
+        return replace(others(job, batch), columns=())
 
     world.engine.other = fails_once
     assert build(world.bench(), "a", ranges(TEN)).ok and len(tries) == 2
+
+
+def test_a_batch_that_tells_nothing_leaves_it_to_the_next() -> None:
+    """As one without rows. What is recorded by then stays; from the batch that tells on, nothing is."""
+    world = World(a_model("a", "raw"))
+    world.engine.other = lambda job, batch: None if days("01") in ranges(batch) else others(job, batch)
+    outcome = build(world.bench(), "a", ranges(TEN))
+    assert built(world)[-1] == "2024-01-10" and "2024-01-04..2024-01-06" not in built(world)
+    assert "2024-01-07..2024-01-09" in {str(f.interval) for f in outcome.failures}
+
+
+def test_the_look_is_no_part_of_a_batchs_time() -> None:
+    """By which batches are sized."""
+    world = World(a_model("a", "raw"))
+
+    def slowly(job: Job, batch: Interval) -> OneAlone:
+        time.sleep(0.3)
+        return replace(others(job, batch), columns=())
+
+    world.engine.other = slowly
+    assert build(world.bench(), "a", ranges(TEN)).ok and len(world.engine.alone) == 1
+    assert all(e.seconds < 0.3 for e in world.control.ledger.entries() if e.kind is Kind.BUILT)

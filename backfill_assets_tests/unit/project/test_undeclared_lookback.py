@@ -225,6 +225,10 @@ def test_a_read_from_the_beginning_on_is_a_warning(tmp_path: Path, query: str) -
         f"SELECT e.ds FROM events e JOIN events p USING (ds) WHERE {WITHIN}",
         f"SELECT e.ds FROM events e JOIN (SELECT * FROM events WHERE ds < :end) p ON p.ds = e.ds WHERE {WITHIN}",
         f"SELECT e.ds, (SELECT max(clicks) FROM events) AS n FROM events e WHERE {WITHIN}",
+        "SELECT ds, n FROM (SELECT ds, count(*) AS n FROM events WHERE ds < :end GROUP BY 1) WHERE ds >= :start",
+        "SELECT ds, n FROM (SELECT ds, rank() OVER (PARTITION BY ds ORDER BY clicks) AS n FROM events "
+        "WHERE ds < :end) WHERE ds >= :start",
+        "SELECT ds FROM (SELECT DISTINCT ds, clicks FROM events WHERE ds < :end) WHERE ds >= :start",
     ],
 )
 def test_what_is_bounded_or_no_matter_of_time_is_none(tmp_path: Path, query: str) -> None:
