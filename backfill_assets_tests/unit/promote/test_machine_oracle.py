@@ -399,7 +399,11 @@ class Governed(Warehouse):
 
     @rule()
     def all_is_well_in_the_end(self) -> None:
+        """What an owner opened, nobody else may approve for them: it is abandoned, and opened by the author."""
         self._well()
+        for record in self.world.control.plans.all():
+            if record.live and self.oracle.authors.get(record.id, {self.author}) != {self.author}:
+                end_abandoned(self.world.control, self.world.tables, "/w", record.id, by="dev", views=lambda: None)
         super().all_is_well_in_the_end()
 
     # --- what always holds --------------------------------------------------------------------------------------------
