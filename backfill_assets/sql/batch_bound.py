@@ -43,25 +43,46 @@ def may_depend_on_batch(code: str, time_column: str, cadence: Cadence) -> bool:
         return True
     if not all(map(_is_bound, sql.placeholders)):
         return True
-    bounded = {c.name.lower() for p in sql.placeholders for c in _compared(p).find_all(exp.Column)}
+    bounded = [c for p in sql.placeholders for c in _compared(p).find_all(exp.Column)]
     cuts = Counter(p.name for p in sql.placeholders)
     times = _Times(
         name=time_column.lower(),
-        columns=frozenset({*bounded, time_column.lower()}),
+        columns=frozenset({*(c.name.lower() for c in bounded), time_column.lower()}),
         units=_UNITS[cadence],
+        cut=frozenset(map(_part, bounded)) | _cut_parts(sql.statements),
         several=any(count > 1 for count in cuts.values()),
     )
     return any(mixed for tree in sql.statements for mixed in times.looks(tree))
 
 
+def _part(column: exp.Column) -> str:
+    """The alias of what a column is of; "" where a bare name does not say."""
+    select = column.find_ancestor(exp.Select)
+    if column.table or select is None or select.args.get("joins") or (first := select.args.get("from_")) is None:
+        return column.table.lower()
+    return first.this.alias_or_name.lower()
+
+
+def _cut_parts(statements: Iterable[exp.Expr]) -> frozenset[str]:
+    """The CTEs that are cut to the batch, or read one that is."""
+    found: set[str] = set()
+    for tree in statements:
+        for cte in tree.find_all(exp.CTE, bfs=False):  # as they are written: each reads those before it
+            if cte.find(exp.Placeholder) or any(t.name.lower() in found for t in cte.find_all(exp.Table)):
+                found.add(cte.alias.lower())
+    return frozenset(found)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Times:
     """What says the interval of a row: the output `name`, and `columns` that are bounded, cut to one of `units`.
-    `several`: more than one thing that is read is cut to the batch."""
+    `cut` are tables (by alias; "" where a bound does not say which) and CTEs that are cut to the batch, `several`
+    whether more than one thing is."""
 
     name: str
     columns: frozenset[str]
     units: frozenset[str]
+    cut: frozenset[str]
     several: bool
 
     def looks(self, tree: exp.Expr) -> Iterator[bool]:
@@ -93,7 +114,10 @@ class _Times:
         return not self._among([_at(select, key) for key in keys], select)
 
     def _joined(self, select: exp.Select, join: exp.Join) -> bool:
-        """Whether rows meet those of their own interval only."""
+        """Whether rows meet those of their own interval only, or what is not cut to the batch."""
+        read = {t.name.lower() for t in join.this.find_all(exp.Table)} | {join.this.alias_or_name.lower()}
+        if "" not in self.cut and not read & self.cut and not join.this.find(exp.Placeholder):
+            return True
         if join.method == "NATURAL" or self.name in {i.name.lower() for i in join.args.get("using") or []}:
             return True
         places = (join.args.get("on"), select.args.get("where"))
@@ -109,16 +133,21 @@ class _Times:
         )
 
     def _is_cut(self, node: exp.Expr) -> bool:
-        match node:
-            case exp.Cast() | exp.TryCast() if node.to.is_type("date"):
-                unit = "DATE"
-            case exp.Date() | exp.TsOrDsToDate():
-                unit = "DATE"
-            case exp.DateTrunc() | exp.TimestampTrunc() | exp.Trunc():
-                unit = (node.args.get("unit") or node.args.get("decimals") or exp.var("")).name.upper()
-            case _:
-                return False
-        return unit in self.units and {c.name.lower() for c in node.find_all(exp.Column)} <= self.columns
+        if not self._unit_fits(node):
+            return False
+        return {c.name.lower() for c in node.find_all(exp.Column)} <= self.columns
+
+    def _unit_fits(self, node: exp.Expr) -> bool:
+        """Whether it is a time that is cut, and no further than to a unit of an interval."""
+        cuts = [*node.find_all(exp.DateTrunc, exp.TimestampTrunc, exp.Trunc)]
+        units = {(c.args.get("unit") or c.args.get("decimals") or exp.var("")).name.upper() for c in cuts}
+        if isinstance(node, exp.Date | exp.TsOrDsToDate):
+            units.add("DATE")
+        elif isinstance(node, exp.Cast | exp.TryCast):
+            units.add("DATE" if node.to.is_type("date") else "")
+        elif node not in cuts:
+            return False
+        return units <= self.units
 
 
 def _place(window: exp.Window) -> exp.Expr:

@@ -38,6 +38,9 @@ WITHIN = "WHERE ds >= :start AND ds < :end"
         f"SELECT ds, sum(v) OVER (PARTITION BY trunc(ds, 'MM')) AS s FROM t {WITHIN}",
         f"SELECT ds, sum(v) OVER (PARTITION BY CAST(signed_up AS DATE)) AS s FROM t {WITHIN}",
         f"SELECT ds, sum(v) OVER (PARTITION BY trunc(price, 2)) AS s FROM t {WITHIN}",
+        f"SELECT ds, sum(v) OVER (PARTITION BY CAST(date_trunc('YEAR', ds) AS DATE)) AS s FROM t {WITHIN}",
+        f"WITH a AS (SELECT * FROM t {WITHIN}), b AS (SELECT ds AS d, k FROM a) SELECT a.ds FROM a JOIN b ON b.k = a.k "
+        "WHERE a.ds < :end",
         "this is no query (",
     ],
 )
@@ -65,6 +68,8 @@ def test_the_batch_as_a_whole(query: str) -> None:
         "GROUP BY date_trunc('HOUR', at)",
         f"SELECT ds, sum(sum(v)) OVER (PARTITION BY ds) AS s FROM t {WITHIN} GROUP BY ds, k",
         f"SELECT ds, p.name FROM t JOIN raw.products p USING (id) {WITHIN}",
+        f"WITH a AS (SELECT * FROM t {WITHIN}), b AS (SELECT * FROM u {WITHIN}) SELECT a.ds, p.name FROM a "
+        "LEFT JOIN b ON b.ds = a.ds AND b.k = a.k LEFT JOIN raw.products AS p ON p.id = a.id",
         "SELECT a.ds, b.n FROM a LEFT JOIN b ON b.k = a.k AND b.ds = a.ds WHERE a.ds >= :start AND a.ds < :end "
         "AND b.ds >= :start AND b.ds < :end",
         f"WITH x AS (SELECT * FROM t {WITHIN}), y AS (SELECT * FROM u {WITHIN}) SELECT ds FROM x JOIN y USING (k, ds)",
