@@ -11,6 +11,7 @@ from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.segments import NO_ROWS, Segments
+from backfill_assets.plan.adoption import kept_older
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.patch import affected_interval
 from backfill_assets.plan.plan import asked_of
@@ -35,14 +36,15 @@ class Withdrawn:
 def declare_empty(control: Control, project: Project, facts: Facts, request: Request, *, by: str) -> dict[str, Ranges]:
     """Record what is missing, of what the request is about, as complete without computing it; returns it by model.
 
-    Intervals that are not over, or that are built and wait for audits, are left as they are.
+    Intervals that are not over, that are built and wait for audits, or that are shown by older logic, stay as they are.
     """
     found: dict[str, Ranges] = {}
     entries: list[Entry] = []
     for name in select_models(project, request.select):
         model, have = project.models[name], facts.coverage[name]
         missing = asked_of(project, facts, request, name) & model.expected(facts.now)
-        if missing := missing - have.complete - have.unaudited:
+        older = kept_older(facts.environment.pointers.get(name), project.fingerprints[name])
+        if missing := missing - have.complete - have.unaudited - older:
             found[name] = missing
             entries += [
                 Entry(

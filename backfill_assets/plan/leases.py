@@ -86,11 +86,13 @@ def claim(
     by: str,
     request_of: Callable[[PlanRecord], Request],
     code: Mapping[str, str] | None = None,
+    patched: Callable[[PlanRecord], Mapping[str, Ranges]] = lambda _: {},
 ) -> Claim:
     """What applying the plan means for the plans that are open. `shown` is the plan's own environment, `request_of`
     says what somebody asked for when a stored plan was made: plans of different requests never continue one another.
     `code` is the version of each model in the loaded code: a plan of another one is not gone on with, as nobody could
-    finish it by this code. None: what the open plans are about, it has.
+    finish it by this code. None: what the open plans are about, it has. `patched` are the intervals of a stored plan's
+    patches: one of fewer is not gone on with, as it would never show the others.
     """
     mine = targets(plan)
     wanted, leased = {t.model: _goal(t) for t in mine}, leases(mine, shown)
@@ -113,7 +115,7 @@ def claim(
             collisions.append(Collision(plan=other, models=clash))
         elif asked != plan.request:
             beside.append(ParallelPlan(plan=other, request=asked))
-        elif (ours := _is_of(other, code)) and wanted.items() <= theirs.items():
+        elif (ours := _is_of(other, code)) and wanted.items() <= theirs.items() and not _beyond(plan, patched(other)):
             continues.append(other)
         elif other.by == by and (not ours or theirs.items() <= wanted.items()):
             supersedes.append(other)
@@ -124,6 +126,11 @@ def claim(
         beside=tuple(beside),
         collisions=tuple(collisions),
     )
+
+
+def _beyond(plan: Plan, patched: Mapping[str, Ranges]) -> bool:
+    """Whether the plan computes more of a model again than these intervals."""
+    return any(patch.intervals - patched.get(name, patch.intervals) for name, patch in plan.patches.items())
 
 
 def _is_of(record: PlanRecord, code: Mapping[str, str] | None) -> bool:

@@ -6,17 +6,18 @@ itself is never computed again: it alone would have the newer logic among older 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
-from backfill_assets.core.model import Project
+from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import revision_of
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.patch import Patch, affected_interval
+from backfill_assets.plan.stages import Blocked
 from backfill_assets.state.environment import Environment
 
 
@@ -30,14 +31,19 @@ def computed_by_older_logic(pointer: Pointer | None) -> Ranges:
 
 
 def completion(
-    project: Project, environment: Environment, selected: Collection[str], now: datetime
+    project: Project,
+    environment: Environment,
+    selected: Collection[str],
+    now: datetime,
+    lapsed: Mapping[str, Ranges],
 ) -> dict[str, Patch]:
     """The newer logic for all that the selected models show of an older one, and for what of any model reads that: by
     its lookback, or by a month that a boundary cuts.
 
     What reads it and is about to get another version is no part of it: that is built whole, from these. A revision's
-    name follows from what it replaces, so that days that are added meanwhile change nothing. Adopted and open
-    intervals are left out. Raises PlanError for a reader of another version that is not selected.
+    name follows from what it replaces, so that days that are added meanwhile change nothing. Adopted intervals are
+    left out, and open and `lapsed` ones: they are built again in any case. Raises PlanError for a reader of another
+    version that is not selected.
     """
     again: dict[str, Ranges] = {}
     patches: dict[str, Patch] = {}
@@ -51,7 +57,7 @@ def completion(
             for part in again.get(u.name, NOTHING)
         )
         own = computed_by_older_logic(pointer) if known and name in selected else NOTHING
-        part = (own | reads) & pointer.covers & model.expected(now)
+        part = ((own | reads) & pointer.covers & model.expected(now)) - lapsed.get(name, NOTHING)
         if not (part := part - pointer.segments.adopted.covers):
             continue
         again[name] = part
@@ -63,6 +69,31 @@ def completion(
         elif name not in selected:
             raise _not_selected(project, environment, name, part, [u for u in again if u != name])
     return patches
+
+
+def to_come(model: Model, shown: Pointer, lapsed: Ranges, now: datetime) -> Ranges:
+    """What of a model is over and not shown as that: a plan that replaces its older logic leaves it to the next one,
+    else revisions would hold what was computed beside rows that a routine run replaces meanwhile."""
+    return model.expected(now) - (shown.covers - lapsed)
+
+
+def refuse_waiting(
+    project: Project, environment: Environment, later: Mapping[str, Ranges], blocked: Sequence[Blocked]
+) -> None:
+    """Raise PlanError where a shown reader of other code waits for days that are left to the next plan: nothing of it
+    could be promoted, and what is shown of it would stay beside rows that it was not computed from."""
+    for each in blocked:
+        if each.model not in environment.pointers or not (days := each.needs & later.get(each.upstream, NOTHING)):
+            continue
+        form = "%Y-%m-%dT%H:%M" if project.models[each.upstream].cadence is Cadence.HOURLY else "%Y-%m-%d"
+        since = next(iter(days)).start.strftime(form)
+        raise PlanError(
+            f"{each.model} {each.intervals} waits for {each.upstream} {days}, which this plan leaves to the next one",
+            why=f"it replaces what {environment.name} shows of {each.upstream} by older logic, and new days come with "
+            f"another plan; {each.model} has other code than what is shown, and is promoted as a whole",
+            fix=f"publish the new days first: backfill routine; or backfill apply --promote --select {each.upstream} "
+            f"--start {since}; then this",
+        )
 
 
 def _not_selected(
@@ -81,6 +112,8 @@ def held_by_older(project: Project, environment: Environment) -> dict[str, Range
     """Model → the shown intervals that cannot be computed again by themselves: they are of older logic, or intervals
     that are read them. `project` as the environment shows it."""
     held: dict[str, Ranges] = {}
+    if not any(pointer.older for pointer in environment.pointers.values()):
+        return held
     for name in reversed(list(project.models)):
         if (pointer := environment.pointers.get(name)) is None:
             continue

@@ -23,7 +23,7 @@ from backfill_assets.plan.full_rebuild import full_rebuild
 from backfill_assets.plan.lineage_changes import LineageChange, describe, lineage_changes, written_in
 from backfill_assets.plan.missing import needed, ready, split_open, upstream_models, wanted
 from backfill_assets.plan.moving import held_back, move_stages, rewrites
-from backfill_assets.plan.older_logic import completion, refuse_mixing
+from backfill_assets.plan.older_logic import completion, refuse_mixing, refuse_waiting, to_come
 from backfill_assets.plan.partial import UpstreamNow, outdated_partial
 from backfill_assets.plan.patch import Patch, affected_interval, forward, restatement, segments_beside
 from backfill_assets.plan.renamed_columns import can_be_copied, renaming
@@ -98,7 +98,10 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
     changes = changes_of(project, facts)
     refuse_rebuilding(project, facts.environment, selected, request)
     ranged = request.start or request.end  # older logic is replaced as a whole
-    replacing = {} if ranged or facts.keeps_older else completion(project, facts.environment, selected, facts.now)
+    lapsed = {name: have.lapsed for name, have in facts.coverage.items()}
+    replacing: dict[str, Patch] = {}
+    if not ranged and not facts.keeps_older:
+        replacing = completion(project, facts.environment, selected, facts.now, lapsed)
     names = tuple(name for name in project.models if name in {*selected, *replacing})
     mine = {name: changes[name] for name in names}
     back = {name: release for name in selected if (release := reverts(project, facts, name))}
@@ -112,22 +115,21 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
     pointers = facts.environment.pointers
     staying = {name: kept_older(pointers.get(name), project.fingerprints[name]) for name in project.models}
     complete = {name: facts.coverage[name].complete | staying[name] for name in project.models}
-    patches: dict[str, Patch] = {}
     building: dict[str, Ranges] = {}
+    later: dict[str, Ranges] = {}
     reads_empty: set[str] = set()
     asked = Ranges()
     for name in names:
         model, version, have = project.models[name], project.fingerprints[name], facts.coverage[name]
         in_range = asked_of(project, facts, request, name)
         if name in replacing:
-            upstreams = upstream_models(project, model)
-            growth = model.expected(facts.now) - (pointers[name].covers - have.lapsed)
-            able, _ = ready(model, growth if name in selected else NOTHING, upstreams, complete, now=facts.now)
-            patches[name] = replace(replacing[name], intervals=replacing[name].intervals | able)
+            patch, shown_here = replacing[name], pointers[name].covers - have.lapsed
+            later[name] = to_come(model, pointers[name], have.lapsed, facts.now)
             reason = replaced_reason(facts, model, replacing)
-            stages.extend(_patch_stages(project, facts, name, patches[name], reason))
-            asked, building[name] = asked | in_range, patches[name].intervals
-            complete[name] = patches[name].intervals | pointers[name].covers
+            reason += f"; {later[name]} follows by the next plan" if later[name] else ""
+            stages.extend(_patch_stages(project, facts, name, patch, reason))
+            asked, building[name] = asked | in_range, patch.intervals
+            complete[name] = patch.intervals | shown_here
             continue
         want = in_range if name in dict(request.strategies) else in_range - staying[name]
         if request.ignore_cron:
@@ -174,6 +176,7 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
         if _reads_declared_empty(facts, model, upstreams, want):
             reads_empty.add(name)
         complete[name] = complete[name] | buildable | recheck
+    refuse_waiting(project, facts.environment, later, blocked)
     if (request.start or request.end) and not asked:
         raise PlanError(
             "the range holds no interval of any selected model",
@@ -181,12 +184,12 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
             fix="choose --start and --end within a model's range, and within what its sources have rows of",
         )
     held = held_back(project, strategies_of)
-    strategies_of |= strategies({}, patches, {})
+    strategies_of |= strategies({}, replacing, {})
     stuck = {b.model for b in blocked}.union(held)
     moves = tuple(
-        (name, patches[name].version if name in patches else project.fingerprints[name])
+        (name, replacing[name].version if name in replacing else project.fingerprints[name])
         for name in names
-        if name in patches
+        if name in replacing
         or (
             name not in stuck | reads_empty
             and (name in listing or _moves(project, facts, request, name, complete[name], building[name]))
@@ -194,7 +197,7 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
     )
     new = [name for name, change in mine.items() if change.category not in (Category.NEW, Category.UNCHANGED)]
     if moves:
-        stages.extend(move_stages(project, facts, moves, patches, [n for n in listing if changes[n].removed]))
+        stages.extend(move_stages(project, facts, moves, replacing, [n for n in listing if changes[n].removed]))
     return Plan(
         environment=facts.environment.name,
         now=facts.now,
@@ -204,7 +207,7 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
         blocked=tuple(blocked),
         kept=kept,
         sources=facts.sources,
-        patches=patches,
+        patches=replacing,
         changes=mine,
         because=because(project, facts, names, changes),
         strategies=strategies_of,

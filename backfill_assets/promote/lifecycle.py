@@ -362,7 +362,20 @@ def _claim(
     control: Control, plan: Plan, records: Sequence[PlanRecord], *, by: str, code: Mapping[str, str] | None
 ) -> Claim:
     shown = control.environments.read(plan.environment)
-    return claim(plan, records, shown, by=by, request_of=lambda record: stored_request(control, record.id), code=code)
+
+    def patched(record: PlanRecord) -> dict[str, Ranges]:
+        stored = stored_plan(control, record.id) if plan.patches else None
+        return {name: patch.intervals for name, patch in stored.patches.items()} if stored else {}
+
+    return claim(
+        plan,
+        records,
+        shown,
+        by=by,
+        request_of=lambda record: stored_request(control, record.id),
+        code=code,
+        patched=patched,
+    )
 
 
 def _new(plan: Plan, by: str) -> PlanRecord:

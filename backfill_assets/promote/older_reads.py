@@ -57,8 +57,9 @@ def older_reads(
     to_come = [
         Computed(model=f.model, interval=part, read=f.sources, began=facts.now) for f in frozen for part in f.intervals
     ]
+    over = {n: model.expected(facts.now) - facts.coverage[n].lapsed for n, model in near.items()}
     return OlderReads(
-        upstreams=_other_reads(project, shown, then, near, near.keys() | beside, said) if beside else (),
+        upstreams=_other_reads(project, shown, then, over, near.keys() | beside, said) if beside else (),
         sources=older_rows(project, shown, rows, said, history, reach, facts.zones),
         to_come=older_rows(project, shown, to_come, said, history, reach, facts.zones) if to_come else (),
     )
@@ -68,15 +69,18 @@ def _other_reads(
     project: Project,
     shown: Environment,
     then: Mapping[str, Pointer],
-    about: Collection[str],
+    about: Mapping[str, Ranges],
     near: Collection[str],
     entries: EntriesByVersion,
 ) -> tuple[StaleInput, ...]:
-    """What of the models that it is `about` would be shown beside other rows; `near` are these and what they read."""
+    """What of the models that it is `about` would be shown beside other rows; `near` are these and what they read. Of
+    what is not over, or was built before it was, nothing is told by its logic: it is built again in any case."""
     found = _upstreams(project, shown, then, about, near, entries)
     told = {(o.model, o.upstream): o.intervals for o in found}
     others = _under_other_logic(project, shown, then, about)
-    left = (replace(o, intervals=o.intervals - told.get((o.model, o.upstream), NOTHING)) for o in others)
+    left = (
+        replace(o, intervals=(o.intervals & about[o.model]) - told.get((o.model, o.upstream), NOTHING)) for o in others
+    )
     return (*found, *(o for o in left if o.intervals))
 
 
@@ -126,6 +130,9 @@ def _under_other_logic(
 
 def _apart(one: Pointer, other: Pointer) -> Ranges:
     """Where they show rows of different logic."""
+    logics = {segment.logic for pointer in (one, other) for segment in pointer.segments}
+    if len(logics) < 2:
+        return NOTHING
     return Ranges.of(common for a, b, common in one.segments.meetings(other.segments) if a.logic != b.logic)
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 import pytest
 
 from backfill_assets.build.apply import apply
+from backfill_assets.build.ledger_edits import declare_empty
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.segments import Segments, logic_of, revision_of
@@ -25,16 +26,18 @@ MODELS = (a_model("day", "raw"), a_model("week", "day", lookback=6), a_model("ne
 TEN = Ranges((days("01", "10"),))
 
 
-def released(world: World, request: Request | None = None) -> None:
-    plan = world.plan(request)
+def released(world: World, request: Request | None = None, now: datetime = NOW) -> Plan:
+    """Plan, build, prove, approve and promote, as people do."""
+    plan = world.plan(request, now=now)
     assert plan.blocked == ()
     opened = store_plan(world.control, plan, by="dev", views=lambda: None)
     assert opened
-    assert all(o.ok for o in apply(world.bench(patches=plan.patches, pins=plan.sources), plan).values())
-    world.prove(opened.plan.id)
-    world.approve(opened.plan.id)
-    verdict = world.release(plan=opened.plan.id).verdict
+    assert all(o.ok for o in apply(world.bench(patches=plan.patches, pins=plan.sources, now=now), plan).values())
+    world.prove(opened.plan.id, now=now)
+    world.approve(opened.plan.id, now=now)
+    verdict = world.release(plan=opened.plan.id, now=now).verdict
     assert verdict.obstacles == () and verdict.open
+    return plan
 
 
 def code(world: World, **versions: str) -> None:
@@ -139,21 +142,87 @@ def test_a_range_leaves_it(world: World) -> None:
     assert plan.stages == () and "2024-01-01..2024-01-05 stays of older logic" in plan.kept["day"]
 
 
-def test_new_days_come_along(world: World) -> None:
-    """What is over by now and not shown yet is built with it: the plan's readers are complete."""
-    later = utc("2024-01-13T12:00")
-    found = {b.model: str(b.intervals) for b in world.plan(now=later).work}
-    assert found["day"] == "2024-01-01..2024-01-05, 2024-01-11..2024-01-12"
-    assert found["week"] == "2024-01-01..2024-01-12" and found["other"] == "2024-01-11..2024-01-12"
+NEXT_DAY = utc("2024-01-12T12:00")
+
+
+def grown(world: World, request: Request, now: datetime = NEXT_DAY) -> None:
+    """Days that came since are built and promoted, beside what is there."""
+    apply(world.bench(now=now), world.plan(request, now=now))
+    assert world.release(request, now=now, required=False).moved
+
+
+def work(plan: Plan) -> dict[str, str]:
+    return {b.model: str(b.intervals) for b in plan.work}
+
+
+def test_new_days_follow_by_the_next_plan(world: World) -> None:
+    """Else a revision would hold what a routine run computes meanwhile beside older rows. It is said."""
+    plan = released(world, now=NEXT_DAY)
+    assert work(plan) == {
+        "day": "2024-01-01..2024-01-05", "week": "2024-01-01..2024-01-10", "next": "2024-01-01..2024-01-10",
+        "other": "2024-01-11",
+    }  # fmt: skip
+    assert all(reason.endswith("; 2024-01-11 follows by the next plan") for reason in reasons(plan)[:3])
+    assert work(released(world, now=NEXT_DAY)) == dict.fromkeys(("day", "week", "next"), "2024-01-11")
+    assert world.plan(now=NEXT_DAY).stages == () and fits(world, "week", "day") and fits(world, "next", "week")
+
+
+def test_a_night_between_its_build_and_its_promotion(world: World) -> None:
+    """The routine run was late, and the plan was built before it: what that published is built again."""
+    plan = world.plan(now=NEXT_DAY)
+    assert store_plan(world.control, plan, by="dev", views=lambda: None)
+    apply(world.bench(patches=plan.patches, now=NEXT_DAY), plan)
+    grown(world, Request(start=days("11").start))
+    assert work(released(world, now=NEXT_DAY)) == {"week": "2024-01-11", "next": "2024-01-11"}
+    assert world.plan(now=NEXT_DAY).stages == () and fits(world, "week", "day") and fits(world, "next", "week")
+
+
+def test_a_reader_of_other_code_needs_the_new_days_first(world: World) -> None:
+    """It is promoted as a whole, new day included, which a plan of older logic does not bring: refused, with a way."""
+    code(world, day="2", week="3", next="3")
+    with pytest.raises(PlanError, match="week 2024-01-11 waits for day 2024-01-11, which this plan leaves") as refused:
+        world.plan(now=NEXT_DAY)
+    assert "backfill apply --promote --select day --start 2024-01-11; then this" in str(refused.value)
+    grown(world, Request(select=("day",), start=days("11").start))
+    released(world, now=NEXT_DAY)
+    assert world.plan(now=NEXT_DAY).stages == () and fits(world, "week", "day") and fits(world, "next", "week")
+
+
+def test_what_was_built_before_it_was_over_is_left_to_the_next_plan(world: World) -> None:
+    """A day that is shown half is not read for a finished one; shown open, it holds nothing up."""
+    grown(world, Request(start=days("11").start, ignore_cron=True), NOW)
+    assert "2024-01-11" in str(world.facts().environment.pointers["week"].covers.span)
+    assert other_rows(world, world.plan()) == []
+    plan = world.plan(Request(select=("day",)), now=NEXT_DAY)
+    assert work(plan) == {
+        "day": "2024-01-01..2024-01-05", "week": "2024-01-01..2024-01-10", "next": "2024-01-01..2024-01-10",
+    }  # fmt: skip
+    released(world, now=NEXT_DAY)
+    assert work(released(world, now=NEXT_DAY)) == dict.fromkeys(("day", "week", "next"), "2024-01-11")
+    assert fits(world, "week", "day") and fits(world, "next", "week")
+
+
+def test_nothing_is_declared_empty_of_what_is_shown_by_older_logic(world: World) -> None:
+    """It is there: its readers would be refused for it."""
+    assert declare_empty(world.control, world.project, world.facts(), Request(select=("day",)), by="ana") == {}
+
+
+def test_days_over_empty_ones_are_no_part_of_it() -> None:
+    """They are not published by way of the plan that replaces older logic."""
+    world = World(a_model("up", "raw"), a_model("day", "up"))
+    released(world)
+    models = (a_model("up", "raw"), a_model("day", "up"))
+    world.project = a_project(*models, versions={"day": "2"})
+    released(world, Request(forward_only=SEAM))
+    declare_empty(world.control, world.project, world.facts(NEXT_DAY), Request(select=("up",)), by="ana")
+    assert work(world.plan(now=NEXT_DAY)) == {"day": "2024-01-01..2024-01-05"}
 
 
 def test_days_that_are_added_meanwhile_begin_nothing_anew(world: World) -> None:
     """A routine run publishes a day: what was built of the older ones counts."""
     before = world.plan().patches
-    later = utc("2024-01-12T12:00")
-    growth = Request(start=days("11").start)
-    apply(world.bench(now=later), world.plan(growth, now=later))
-    assert world.release(growth, now=later, required=False).moved
+    later = NEXT_DAY
+    grown(world, Request(start=days("11").start))
     after = world.plan(now=later).patches
     assert {n: p.version for n, p in after.items()} == {n: p.version for n, p in before.items()}
     assert str(after["week"].intervals) == "2024-01-01..2024-01-11"
@@ -163,10 +232,8 @@ def test_a_day_that_came_before_its_promotion_is_built_as_well(world: World) -> 
     """The newest day of `week` was extended over older rows, while the plan was built: it holds the plan up until it is
     built, and nothing else is built again."""
     plan = built(world)
-    later = utc("2024-01-12T12:00")
-    growth = Request(start=days("11").start)
-    apply(world.bench(now=later), world.plan(growth, now=later))
-    assert world.release(growth, now=later, required=False).moved
+    later = NEXT_DAY
+    grown(world, Request(start=days("11").start))
     stuck = world.release(plan=plan, now=later, required=False).verdict.obstacles
     assert [(o.model, str(o.intervals)) for o in stuck if "other rows" in o.what] == [("week", "2024-01-11")]
     left = world.plan(now=later)
