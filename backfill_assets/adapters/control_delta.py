@@ -261,10 +261,10 @@ class DeltaControlTable:
         try:
             yield
         except Exception as error:  # delta-rs raises no other class for a data file that is damaged
-            if "Permission denied" in str(error):
-                raise no_access(self._location) from None
             if is_s3(self._location) and is_out_of_reach(str(error)):
                 raise unreachable(self._location, delta_reason(error)) from None
+            if not is_s3(self._location) and "Permission denied" in str(error):
+                raise no_access(self._location) from None
             raise StateError(
                 f"the control table {self._location} cannot be read",
                 why=delta_reason(error),

@@ -17,7 +17,6 @@ _SHOWN = 3
 _DEPTH = 3
 """Folders of the warehouse, of a model or `_control`, of a table."""
 _ALL = os.R_OK | os.W_OK | os.X_OK
-_GROUP = stat.S_IRWXG | stat.S_ISGID
 
 
 def check_rights(where: str) -> str:
@@ -32,12 +31,31 @@ def check_rights(where: str) -> str:
     if lacking := [each for each in closed if each != secret]:
         raise _refused("this account may not use", lacking)
     if shared := bool(top.stat().st_mode & stat.S_IWGRP):
-        own = [each for each in found if each not in closed and each.stat().st_mode & _GROUP != _GROUP]
+        own = [each for each in found if each not in closed and not _is_the_groups(each)]
         if own:
             raise _refused("its group shares the warehouse, and may not use", own)
     who = "its group" if shared else "this account alone writes"
     rest = f"; {secret} is closed to this account, which can approve and promote, and compare nothing" if closed else ""
     return f"{len(found)} folders of {where} can be used; {who}{rest}"
+
+
+def _is_the_groups(folder: Path) -> bool:
+    """Whether the group may use a folder, and what will be made in it; and may read the newest entries of a log."""
+    mode = folder.stat().st_mode
+    if mode & stat.S_IRWXG != stat.S_IRWXG or not (mode & stat.S_ISGID or _passes_rights_on(folder)):
+        return False
+    if folder.name != LOG:
+        return True
+    newest = sorted(each for each in folder.iterdir() if each.suffix == ".json")[-_SHOWN:]
+    return all(each.stat().st_mode & stat.S_IRGRP for each in newest)
+
+
+def _passes_rights_on(folder: Path) -> bool:
+    """Whether a folder has a default ACL."""
+    try:
+        return bool(os.getxattr(folder, "system.posix_acl_default"))
+    except (OSError, AttributeError):  # none; or a system without such attributes
+        return False
 
 
 def _refused(what: str, folders: list[Path]) -> SettingsError:

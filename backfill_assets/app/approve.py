@@ -18,6 +18,7 @@ from backfill_assets.app.rules import approve_change, change_statements, is_chan
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.errors import PlanError, SettingsError, UsageError
 from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.plan import by_now
 from backfill_assets.plan.request_parsing import name_and_value
 from backfill_assets.plan.scope_text import scopes
 from backfill_assets.plan.stages import Plan
@@ -103,7 +104,7 @@ def approve(context: Context, request: ApprovalRequest) -> Approved:
         authors=find_plan(context.control, given[0].plan).authors,
         why=context.control.plans.why(given[0].plan),
         scopes=scopes(plan) if plan else {},
-        gaps=_blocking_gaps(context, plan, facts) if plan else (),
+        gaps=_blocking_gaps(context, by_now(context.project, facts, plan), facts) if plan else (),
     )
 
 

@@ -36,7 +36,8 @@ def _closed(path: Path) -> Path:
     the folder in which it would be made."""
     for each in reversed([path, *path.parents]):
         with suppress(OSError):
-            if not os.access(each, os.R_OK | (os.X_OK if stat.S_ISDIR(each.stat().st_mode) else 0)):
+            enter = os.X_OK if stat.S_ISDIR(each.stat().st_mode) else 0
+            if not os.access(each, enter | (os.R_OK if each == path else 0)):
                 return each
     return next((each for each in (path, *path.parents) if each.exists()), path)
 

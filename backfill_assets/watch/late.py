@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 MOST_NAMED = 3
 _FINISH = (
     "backfill apply, then backfill promote PLAN, which it names, gives all that is of older logic the newer one, from "
-    "the sources as they are"
+    "the sources as they are when it is built"
 )
 
 
