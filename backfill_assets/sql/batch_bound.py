@@ -10,8 +10,8 @@ from functools import lru_cache
 from sqlglot import exp
 
 from backfill_assets.core.intervals import Cadence
-from backfill_assets.sql.order_check import conjuncts
 from backfill_assets.sql.parsing import SqlError, parse
+from backfill_assets.sql.select_parts import aggregates, conjuncts, group_keys, window_place
 
 _CONDITIONS = (exp.Where, exp.Join, exp.Having, exp.Qualify)
 _WITHIN = (exp.From, exp.Join, exp.CTE, exp.SetOperation, exp.Lateral)
@@ -91,7 +91,8 @@ class _Times:
             if isinstance(node, exp.Select):
                 yield self._select(node)
             elif isinstance(node, exp.Window):
-                yield not self._among(_place(node).args.get("partition_by") or [], node.find_ancestor(exp.Select))
+                select = node.find_ancestor(exp.Select)
+                yield not self._among(window_place(node, select).args.get("partition_by") or [], select)
             elif isinstance(node, exp.SetOperation):
                 alike = node.args.get("distinct") or isinstance(node, exp.Except | exp.Intersect)
                 yield _is_value(node) or bool(alike and not self._among(node.selects, None))
@@ -105,13 +106,10 @@ class _Times:
         if select.args.get("distinct") and not self._among(select.expressions, select):
             return True
         if (group := select.args.get("group")) is None:
-            return any(map(_aggregates, select.expressions))
+            return any(map(aggregates, select.expressions))
         if any(group.args.get(kind) for kind in ("grouping_sets", "cube", "rollup")):
             return True
-        keys = group.expressions
-        if group.args.get("all"):
-            keys = [p for p in select.expressions if not p.find(exp.AggFunc)]
-        return not self._among([_at(select, key) for key in keys], select)
+        return not self._among(group_keys(select), select)
 
     def _joined(self, select: exp.Select, join: exp.Join) -> bool:
         """Whether rows meet those of their own interval only, or what is not cut to the batch."""
@@ -150,32 +148,12 @@ class _Times:
         return units <= self.units
 
 
-def _place(window: exp.Window) -> exp.Expr:
-    """What says of which rows a window is: itself, or what the WINDOW clause has under its name."""
-    select, alias = window.find_ancestor(exp.Select), window.args.get("alias")
-    named = {w.name.lower(): w for w in (select.args.get("windows") or [])} if select else {}
-    return named.get(alias.name.lower(), window) if alias else window
-
-
 def _is_value(query: exp.Expr) -> bool:
     """Whether another query takes it for a value, or looks a value up in it."""
     parent = query.parent
     while isinstance(parent, exp.Subquery | exp.Paren):
         parent = parent.parent
     return parent is not None and not isinstance(parent, _WITHIN)
-
-
-def _at(select: exp.Select, key: exp.Expr) -> exp.Expr:
-    """What a number in GROUP BY stands for."""
-    if isinstance(key, exp.Literal) and not key.is_string and 0 < int(key.name) <= len(select.expressions):
-        return select.expressions[int(key.name) - 1]
-    return key
-
-
-def _aggregates(node: exp.Expr) -> bool:
-    windowed = {id(n) for w in node.find_all(exp.Window) for n in w.this.walk()}
-    own = node.walk(prune=lambda n: isinstance(n, exp.Query))
-    return any(isinstance(n, exp.AggFunc) and id(n) not in windowed for n in own)
 
 
 def _is_bound(placeholder: exp.Placeholder) -> bool:

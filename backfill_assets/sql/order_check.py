@@ -15,6 +15,14 @@ from sqlglot.optimizer.scope import Scope
 from backfill_assets.sql.column_check import ColumnProblem
 from backfill_assets.sql.parsing import STARTS_AT, WRITTEN_AS
 from backfill_assets.sql.places import line_of
+from backfill_assets.sql.select_parts import (
+    aggregates,
+    conditions,
+    group_keys,
+    is_query,
+    window_place,
+    windowed_function,
+)
 from backfill_assets.sql.signature import Table, query_keys
 
 Place = tuple[str, str]
@@ -52,15 +60,12 @@ class _Select:
         self._select, self._scope = select, scope
         self._tables, self._keys = {f"@{k}": t for k, t in tables.items()}, keys
         self._equal = list(self._equalities())
-        group = select.args.get("group")
-        self._groups: list[exp.Expr] = list(group.expressions) if group else []
-        if group and group.args.get("all"):
-            self._groups = [p.unalias() for p in select.expressions if not _aggregates(p)]
-        self._grouped = bool(group) or any(_aggregates(p) for p in select.expressions)
+        self._groups = group_keys(select)
+        self._grouped = bool(select.args.get("group")) or any(map(aggregates, select.expressions))
 
     def findings(self) -> Iterator[ColumnProblem]:
         for part in (*self._select.expressions, self._select.args.get("qualify"), self._select.args.get("having")):
-            for node in part.walk(prune=_is_query) if part else ():
+            for node in part.walk(prune=is_query) if part else ():
                 if isinstance(node, exp.Window):
                     yield from self._window(node)
                 elif _name(node) in _ANY_ROW | _ARRAYS and not isinstance(_bare(node.parent), exp.Window):
@@ -68,8 +73,7 @@ class _Select:
         yield from self._limit()
 
     def _window(self, node: exp.Window) -> Iterator[ColumnProblem]:
-        function = _inner(node.this)
-        place = self._named(node)
+        function, place = windowed_function(node), window_place(node, self._select)
         spec = node.args.get("spec") or place.args.get("spec")
         by_rows = bool(spec and spec.args.get("kind") == "ROWS" and not _whole(spec))
         if not (isinstance(function, _BY_POSITION) or by_rows):
@@ -85,11 +89,6 @@ class _Select:
         what = "depends on an order that its ORDER BY does not fix" if order else "has no ORDER BY"
         why = "rows that are equal in it may come in any order, and nothing says that it is unique"
         yield ColumnProblem(line=_line(node), what=f"the window of `{name}()` {what}", why=why, fix=fix)
-
-    def _named(self, node: exp.Window) -> exp.Expr:
-        """What says how a window is ordered: itself, or what the WINDOW clause has under its name."""
-        named = {w.name.lower(): w for w in self._select.args.get("windows") or []}
-        return named.get(node.args["alias"].name.lower(), node) if node.args.get("alias") else node
 
     def _aggregate(self, node: exp.Expr, name: str) -> Iterator[ColumnProblem]:
         if self._tells_apart(self._groups):
@@ -170,29 +169,14 @@ class _Select:
 
     def _equalities(self) -> Iterator[tuple[Place, Place | None]]:
         """Columns that are equal to each other, or (None) to a constant."""
-        conditions = [self._select.args.get("where"), *(j.args.get("on") for j in self._select.args.get("joins") or [])]
-        for condition in conditions:
-            for equal in conjuncts(condition) if condition else ():
-                if not isinstance(equal, exp.EQ | exp.NullSafeEQ):
-                    continue
-                for one, other in ((equal.left, equal.right), (equal.right, equal.left)):
-                    if isinstance(one, exp.Column) and isinstance(other, exp.Column):
-                        yield (one.table, one.name), (other.table, other.name)
-                    elif isinstance(one, exp.Column) and not other.find(exp.Column, exp.Query):
-                        yield (one.table, one.name), None
-
-
-def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
-    """What AND joins, any number of them."""
-    stack = [node]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, exp.Where | exp.Having | exp.Qualify | exp.Paren):
-            stack.append(node.this)
-        elif isinstance(node, exp.And):
-            stack += [node.right, node.left]
-        else:
-            yield node
+        for equal in conditions(self._select):
+            if not isinstance(equal, exp.EQ | exp.NullSafeEQ):
+                continue
+            for one, other in ((equal.left, equal.right), (equal.right, equal.left)):
+                if isinstance(one, exp.Column) and isinstance(other, exp.Column):
+                    yield (one.table, one.name), (other.table, other.name)
+                elif isinstance(one, exp.Column) and not other.find(exp.Column, exp.Query):
+                    yield (one.table, one.name), None
 
 
 def _place(node: exp.Expr) -> Place | None:
@@ -208,26 +192,10 @@ def _ordered_by(order: Any) -> list[exp.Expr]:
     return [o.this if isinstance(o, exp.Ordered) else o for o in order.expressions] if order else []
 
 
-def _inner(node: exp.Expr) -> exp.Expr:
-    while isinstance(node, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
-        node = node.this
-    return node
-
-
 def _bare(node: exp.Expr | None) -> exp.Expr | None:
     while isinstance(node, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
         node = node.parent
     return node
-
-
-def _aggregates(node: exp.Expr) -> bool:
-    """Whether it aggregates the rows of its own SELECT, beside what windows do."""
-    windowed = {id(_inner(w.this)) for w in node.find_all(exp.Window)}
-    return any(isinstance(n, exp.AggFunc) and id(n) not in windowed for n in node.walk(prune=_is_query))
-
-
-def _is_query(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Query)
 
 
 def _name(node: exp.Expr) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
-from backfill_assets.sql.order_check import conjuncts
 from backfill_assets.sql.places import line_of
+from backfill_assets.sql.select_parts import aggregates, conditions, group_keys, window_place
 
 _FROM_ON = (exp.GT, exp.GTE)
 _UNTIL = (exp.LT, exp.LTE)
@@ -36,10 +36,10 @@ def unbounded_reads(scopes: Sequence[Scope], times: Mapping[str, str]) -> Iterat
         inner = scope.is_cte or scope.is_derived_table
         if not isinstance(select, exp.Select) or (inner and not _folds(select, frozenset(times.values()))):
             continue
-        conditions = list(_conditions(select))
+        where = list(conditions(select))
         for alias, (_, source) in scope.selected_sources.items():
             name = source.name if isinstance(source, exp.Table) else ""
-            if name in times and name not in found and (until := _only_above(conditions, alias, times[name])):
+            if name in times and name not in found and (until := _only_above(where, alias, times[name])):
                 found[name] = line_of(until)
     yield from (UnboundedRead(table=table, line=line) for table, line in found.items())
 
@@ -50,24 +50,18 @@ def _folds(select: exp.Select, times: Collection[str]) -> bool:
     def apart(keys: Iterable[exp.Expr]) -> bool:
         return any(c.name.lower() in times for key in keys for c in key.find_all(exp.Column))
 
-    group, items = select.args.get("group"), select.expressions
-    windows = [w for item in items for w in item.find_all(exp.Window)]
-    if any(not apart(w.args.get("partition_by") or []) for w in windows):
+    outputs = select.expressions
+    windows = [window for output in outputs for window in output.find_all(exp.Window)]
+    if any(not apart(window_place(window, select).args.get("partition_by") or []) for window in windows):
         return True
-    if group is not None:
-        keys = [items[int(k.name) - 1] if isinstance(k, exp.Literal) and k.is_int else k for k in group.expressions]
-        return not apart(items if group.args.get("all") else keys)
+    if select.args.get("group"):
+        return not apart(group_keys(select))
     if select.args.get("distinct"):
-        return not apart(items)
-    return not windows and any(item.find(exp.AggFunc) for item in items)
+        return not apart(outputs)
+    return any(map(aggregates, outputs))
 
 
-def _conditions(select: exp.Select) -> Iterator[exp.Expr]:
-    for place in (select.args.get("where"), *(join.args.get("on") for join in select.args.get("joins") or [])):
-        yield from conjuncts(place) if place else ()
-
-
-def _only_above(conditions: Sequence[exp.Expr], alias: str, time: str) -> exp.Expr | None:
+def _only_above(where: Sequence[exp.Expr], alias: str, time: str) -> exp.Expr | None:
     """The condition that bounds a table's time above, where none bounds it below or says what nobody can tell here."""
 
     def says(node: exp.Expr | None) -> bool:
@@ -75,7 +69,7 @@ def _only_above(conditions: Sequence[exp.Expr], alias: str, time: str) -> exp.Ex
         return any(c.table == alias and c.name.lower() == time for c in columns)
 
     until: exp.Expr | None = None
-    for condition in conditions:
+    for condition in where:
         if not says(condition):
             continue
         if not isinstance(condition, _FROM_ON + _UNTIL):

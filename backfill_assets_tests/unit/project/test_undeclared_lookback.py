@@ -228,6 +228,8 @@ def test_a_read_from_the_beginning_on_is_a_warning(tmp_path: Path, query: str) -
         "SELECT ds, n FROM (SELECT ds, count(*) AS n FROM events WHERE ds < :end GROUP BY 1) WHERE ds >= :start",
         "SELECT ds, n FROM (SELECT ds, rank() OVER (PARTITION BY ds ORDER BY clicks) AS n FROM events "
         "WHERE ds < :end) WHERE ds >= :start",
+        "SELECT ds, n FROM (SELECT ds, rank() OVER w AS n FROM events WHERE ds < :end "
+        "WINDOW w AS (PARTITION BY ds ORDER BY clicks)) WHERE ds >= :start",
         "SELECT ds FROM (SELECT DISTINCT ds, clicks FROM events WHERE ds < :end) WHERE ds >= :start",
     ],
 )
