@@ -37,7 +37,7 @@ CLOCKED = {
     ("backfill_assets.adapters.job_rows", "JobRows", "of"): "write: analyze the query",
     ("backfill_assets.adapters.job_rows", "JobRows", "_input_view"): "write: input views",
     ("backfill_assets.adapters.engine", "SparkEngine", "_commit_of"): "write: find the commit",
-    ("backfill_assets.adapters.engine", "", "check_pin"): "write: check pins",
+    ("backfill_assets.adapters.engine", "", "check_pins"): "write: check pins",
     ("backfill_assets.adapters.engine", "SparkEngine", "scan"): "audit: scan",
     ("backfill_assets.adapters.engine", "SparkEngine", "sample"): "audit: samples",
     ("backfill_assets.build.audit", "", "judge"): "audit: judge",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.batch_rows import column, comparable, content_hash, latest
-from backfill_assets.adapters.inputs import check_pin, model_frame
+from backfill_assets.adapters.inputs import check_pins, model_frame
 from backfill_assets.adapters.job_rows import JobRows
 from backfill_assets.adapters.table_log import table_rows
 from backfill_assets.adapters.version_table import in_interval
@@ -59,8 +59,7 @@ def one_alone(rows: JobRows, job: Job, warehouse: str, commit: int, batch: Inter
     differ = _differing(kept, alone)
     if differ:
         differ -= _differing(kept, _sums(_computed(rows, job, batch, one), model, schema))
-    for read in job.inputs.values():
-        check_pin(read)
+    check_pins(job)
     columns = tuple(name for name in kept if name in differ and name != _ROWS)
     return OneAlone(interval=one, columns=columns, rows=(kept[_ROWS], alone[_ROWS] if differ else kept[_ROWS]))
 

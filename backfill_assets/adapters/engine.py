@@ -16,7 +16,7 @@ from backfill_assets.adapters.audit_views import AuditViews
 from backfill_assets.adapters.batch_rows import column, needs_keys, settled
 from backfill_assets.adapters.checksums import differing
 from backfill_assets.adapters.durable import sync_commits
-from backfill_assets.adapters.inputs import check_pin, model_frame
+from backfill_assets.adapters.inputs import check_pins, model_frame
 from backfill_assets.adapters.job_rows import JobRows, in_query
 from backfill_assets.adapters.jvm import current_jvm
 from backfill_assets.adapters.merge import carry, marked, merge
@@ -64,8 +64,7 @@ class SparkEngine:
     def write(self, job: Job, batch: str, interval: Interval) -> DataCommit:
         model = job.model
         with self._errors(f"build {model.name} {interval}", job), self._limited(job, batch, interval):
-            for read in job.inputs.values():
-                check_pin(read)
+            check_pins(job)
             frame = marked(self._rows.of(job, interval), model)
             if job.taken:
                 frame = frame.where(job.taken)
@@ -76,8 +75,7 @@ class SparkEngine:
                     self._write_rows(job, batch, interval, rows, count)
             else:
                 self._replace(job, batch, interval, frame)
-            for read in job.inputs.values():
-                check_pin(read)
+            check_pins(job)
             self._rows.check_keys(job)  # again: a source that is not frozen may have changed
         commit = self._commit_of(job, batch)
         if job.scope:
@@ -221,9 +219,8 @@ class SparkEngine:
             for info in history(self._rows.location(job), limit):
                 commit = data_commit(info)
                 if commit.batch == batch:
-                    sync_commits(
-                        self._rows.location(job), [commit.table_commit]
-                    )  # before the ledger says that it is there
+                    # Before the ledger says that it is there.
+                    sync_commits(self._rows.location(job), [commit.table_commit])
                     return commit
         raise TransientBuildError(
             f"cannot find the commit of {job.model.name}, batch {batch}", why="the table's log does not hold it"

@@ -11,7 +11,7 @@ from backfill_assets.adapters.source_files import SourceFile, files_at
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.adapters.version_table import in_interval
-from backfill_assets.build.engine import Input, ModelInput, SourceInput
+from backfill_assets.build.engine import Input, Job, ModelInput, SourceInput
 from backfill_assets.core.errors import BuildError, PlanError, SourceChangedError, TransientBuildError
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.model import Model, Source
@@ -135,6 +135,12 @@ def check_pin(read: Input) -> None:
                 fix="bring back what is gone and run this again, or run `backfill plan` and apply: it freezes them "
                 "as they are now",
             )
+
+
+def check_pins(job: Job) -> None:
+    """The same of all that a job reads."""
+    for read in job.inputs.values():
+        check_pin(read)
 
 
 def _source_frame(spark: SparkSession, read: SourceInput) -> DataFrame:
