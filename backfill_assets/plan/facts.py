@@ -96,6 +96,11 @@ class Facts:
         """The rules in force; what the project's files say where nobody looked."""
         return self.rules.effective if self.rules else declared_rules(project)
 
+    @property
+    def lapsed(self) -> dict[str, Ranges]:
+        """By model: what was built of the code's version before it was over."""
+        return {name: have.lapsed for name, have in self.coverage.items()}
+
     def of(self, model: str, version: str) -> Coverage:
         """What a revision, or else the model's version of the code, amounts to."""
         known = self.coverage[model] if version == logic_of(version) else Coverage()

@@ -135,7 +135,8 @@ def refuse_mixing(
 ) -> None:
     """Raise PlanError for a restatement that reaches intervals of older logic: they alone would get the newer one."""
     for name, patch in patches.items():
-        if not (part := patch.intervals & computed_by_older_logic(environment.pointers[name])):
+        older = computed_by_older_logic(environment.pointers[name])
+        if not (part := patch.intervals & older):
             continue
         what, first = ", ".join(asked), _first_free(project, environment, asked)
         raise PlanError(
@@ -143,7 +144,7 @@ def refuse_mixing(
             if name in asked
             else f"{what} cannot be restated: {name} {part} reads it, and {environment.name} shows older logic there",
             why="a restatement computes by the newest logic that is shown: these intervals alone would get it, "
-            f"among the others of {computed_by_older_logic(environment.pointers[name])}",
+            f"among the others of {older}",
             fix="give all of them the newer logic first, from the sources as they are now: backfill apply"
             + (f"; or restate {what} from {first:%Y-%m-%d} on" if first else ""),
         )

@@ -60,8 +60,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
 
 def _restated(project: Project, facts: Facts, request: Request) -> Plan:
     """Published days are computed again."""
-    lapsed = {name: have.lapsed for name, have in facts.coverage.items()}
-    patches = restatement(project, facts.environment, request.restate, facts.sources, facts.now, lapsed)
+    patches = restatement(project, facts.environment, request.restate, facts.sources, facts.now, facts.lapsed)
     asked = list(dict.fromkeys(name for name, _ in request.restate))
     refuse_mixing(project, facts.environment, patches, asked)
     if request.where or request.ids:
@@ -98,10 +97,9 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
     changes = changes_of(project, facts)
     refuse_rebuilding(project, facts.environment, selected, request)
     ranged = request.start or request.end  # older logic is replaced as a whole
-    lapsed = {name: have.lapsed for name, have in facts.coverage.items()}
     replacing: dict[str, Patch] = {}
     if not ranged and not facts.keeps_older:
-        replacing = completion(project, facts.environment, selected, facts.now, lapsed)
+        replacing = completion(project, facts.environment, selected, facts.now, facts.lapsed)
     names = tuple(name for name in project.models if name in {*selected, *replacing})
     mine = {name: changes[name] for name in names}
     back = {name: release for name in selected if (release := reverts(project, facts, name))}

@@ -139,9 +139,10 @@ def _beside(
 
 
 def _patches(project: Project, facts: Facts, asked: Mapping[str, Ranges]) -> Mapping[str, Patch]:
-    lapsed = {name: have.lapsed for name, have in facts.coverage.items()}
     parts = [(name, part) for name, ranges in asked.items() for part in ranges]
-    return restatement(facts.with_shown_whole(project), facts.environment, parts, facts.sources, facts.now, lapsed)
+    return restatement(
+        facts.with_shown_whole(project), facts.environment, parts, facts.sources, facts.now, facts.lapsed
+    )
 
 
 def _lapsed(facts: Facts, name: str) -> Ranges:

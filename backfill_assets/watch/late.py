@@ -57,7 +57,8 @@ def late_sources(look: WatchFacts) -> tuple[Notice, ...]:
     Days that are not built yet, or not shown, are growth and no news. An open interval is built again in any case. What
     a routine run builds again by itself is no finding, unless it has failed to.
     """
-    waiting = unsettled(look)
+    held = held_by_older(look.project, look.environment)  # what is shown of older logic, nothing but a plan replaces
+    waiting = _unsettled(look, held)
     found: list[Notice] = []
     blind: dict[str, str] = {}
     for name, pointer in look.environment.pointers.items():
@@ -66,7 +67,7 @@ def late_sources(look: WatchFacts) -> tuple[Notice, ...]:
             stale, open_ = _stale(look, model, pointer, blind), waiting.get(name, NOTHING)
             stale.intervals = stale.intervals - open_
             if stale.intervals:
-                found.append(_notice(look, model, stale))
+                found.append(_notice(look, model, stale, held.get(name, NOTHING)))
             if open_:
                 found.append(_settling(look, model, pointer, open_))
     found += [Notice(kind=NoticeKind.UNWATCHED, model=s, source=True, what=why) for s, why in sorted(blind.items())]
@@ -76,10 +77,14 @@ def late_sources(look: WatchFacts) -> tuple[Notice, ...]:
 def unsettled(look: WatchFacts) -> dict[str, Ranges]:
     """Model → the provisional intervals that its sources changed since they were built, and that nobody has gone back
     to. What comes to a source at one time may belong to any time that the model's window reaches back to."""
+    return _unsettled(look, held_by_older(look.project, look.environment))
+
+
+def _unsettled(look: WatchFacts, held: Mapping[str, Ranges]) -> dict[str, Ranges]:
+    """The same, without what no routine run replaces."""
     found: dict[str, Ranges] = {}
     if look.settling is None:
         return found
-    held = held_by_older(look.project, look.environment)  # what is shown of older logic, no routine run replaces
     for name, back in look.settling.reach.items():
         model, pointer = look.project.models.get(name), look.environment.pointers.get(name)
         if model is None or pointer is None:
@@ -252,8 +257,9 @@ _NO_MATTER = datetime.min.replace(tzinfo=UTC)
 _EVER = Interval(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 
-def _notice(look: WatchFacts, model: Model, stale: _Found) -> Notice:
-    held = stale.intervals & held_by_older(look.project, look.environment).get(model.name, NOTHING)
+def _notice(look: WatchFacts, model: Model, stale: _Found, held: Ranges) -> Notice:
+    """`held`: what of the model no restatement computes, as it is of older logic or read by such rows."""
+    held = stale.intervals & held
     free = stale.intervals - held
     arguments = restate_argument(model.name, model.cadence, free)
     asked = [(model.name, part) for part in free]
