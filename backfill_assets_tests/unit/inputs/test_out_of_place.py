@@ -16,8 +16,8 @@ from backfill_assets.adapters.heartbeat import is_running, read_heartbeats
 from backfill_assets.adapters.warehouse import create
 from backfill_assets.core.errors import StateError
 from backfill_assets.evidence.write import MANIFEST, problems_of
-from backfill_assets.sql.select_parts import conjuncts
 from backfill_assets.sql.parsing import parse
+from backfill_assets.sql.select_parts import conjuncts
 from backfill_assets.state.control import Control
 from backfill_assets_tests.unit.inputs.project import PYTHON, SOURCES, Told, assert_told, run, write
 
