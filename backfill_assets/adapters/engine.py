@@ -78,6 +78,7 @@ class SparkEngine:
             check_pins(job)
             self._rows.check_keys(job)  # again: a source that is not frozen may have changed
         commit = self._commit_of(job, batch)
+        self._rows.made(job, commit.rows)
         if job.scope:
             self._check_scope(job, commit.table_commit, interval)
         if commit.changes is None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.commit_log import WRITER, check_log_store
+from backfill_assets.adapters.few_rows import FEW, interpret, reads_few
 from backfill_assets.adapters.heartbeat import process_token
 from backfill_assets.adapters.inputs import check_pin, input_frame, range_arguments, renamed_frame
 from backfill_assets.adapters.model_code import load_function
@@ -40,6 +41,7 @@ class JobRows:
     def __init__(self, spark: SparkSession, *, warehouse: str, root: Path) -> None:
         self._spark, self._warehouse, self._root = spark, warehouse, root
         self._sessions: dict[str, SparkSession] = {}
+        self._compiling: dict[str, Mapping[str, str]] = {}
         self._modules: dict[str, Callable[..., Any]] = {}
         self._views: dict[tuple[int, str], threading.Lock] = {}
         self._lock = threading.Lock()
@@ -92,13 +94,12 @@ class JobRows:
 
     def session(self, job: Job) -> SparkSession:
         """The session that computes the job."""
-        # A tag is known to the thread that set it only, so another one can interrupt no less than a whole session:
-        # batches that have a timeout have a session each. A MERGE takes its commit's metadata from its session.
-        alone = job.model.timeout is not None or job.model.write == "merge"
-        key = f"{job.model.name}/{threading.get_ident()}" if alone else job.model.name
+        key = _session_key(job)
         with self._lock:
             if key not in self._sessions:
                 session = self._spark.newSession()
+                if reads_few(job, self._warehouse):
+                    self._compiling[key] = interpret(session)
                 for name, value in job.model.spark.items():
                     session.conf.set(name, value)
                 # A batch without rows, over none, and a merge that changes nothing are commits as well: the ledger
@@ -109,6 +110,16 @@ class JobRows:
                     session.conf.set(WRITER, process_token())  # the log store looks for it before each commit
                 self._sessions[key] = session
             return self._sessions[key]
+
+    def made(self, job: Job, rows: int) -> None:
+        """Compile what a job's session asks from now on, where few rows became many."""
+        if rows <= FEW:
+            return
+        key = _session_key(job)
+        with self._lock:
+            if (before := self._compiling.pop(key, None)) is not None:
+                for name, value in {**before, **job.model.spark}.items():
+                    self._sessions[key].conf.set(name, value)
 
     def _table(self, job: Job) -> DataFrame:
         return self.session(job).read.format("delta").load(self.location(job))
@@ -147,6 +158,13 @@ class JobRows:
 
     def location(self, job: Job) -> str:
         return table_path(self._warehouse, job.model.name, job.version)
+
+
+def _session_key(job: Job) -> str:
+    # A tag is known to the thread that set it only, so another one can interrupt no less than a whole session:
+    # batches that have a timeout have a session each. A MERGE takes its commit's metadata from its session.
+    alone = job.model.timeout is not None or job.model.write == "merge"
+    return f"{job.model.name}/{threading.get_ident()}" if alone else job.model.name
 
 
 @contextmanager

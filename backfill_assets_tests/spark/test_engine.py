@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.adapters.few_rows import SETTINGS
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.app.context import Context
+from backfill_assets.build.engine import Job
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.segments import Segment, Segments
 from backfill_assets_tests.projects import (
@@ -85,6 +87,43 @@ def test_a_models_settings_are_its_own(spark: SparkSession, tmp_path: Path) -> N
     assert outcomes["loose"].ok  # NULL where ANSI mode is off
     assert [f.error for f in outcomes["strict"].failures if "CAST_INVALID_INPUT" in f.error]
     assert {key: spark.conf.get(key) for key in before} == before
+
+
+SPREAD = """\
+/*
+start: 2024-01-01
+grain: [ds, n]
+spark: {spark.sql.shuffle.partitions: 3}
+*/
+SELECT CAST(at AS DATE) AS ds, n FROM raw.events LATERAL VIEW explode(sequence(1, CAST(amount * 300 AS INT))) AS n
+WHERE at >= :start AND at < :end AND id % 6 = 0
+"""
+
+
+def test_few_rows_are_interpreted_until_they_become_many(spark: SparkSession, tmp_path: Path) -> None:
+    """A job that reads few rows compiles nothing; once its batch has many, what comes next does. A model's own settings
+    stay. Nobody else's session changes."""
+    write_events(tmp_path, days=2)
+    place = Context.open(
+        write_project(
+            tmp_path,
+            {"spread.sql": SPREAD, "daily.sql": DAILY.format(batch_size=1, batch_concurrency=1)},
+            clock="2024-01-03",
+        )
+    )
+    todo, other, work = job(place, "spread"), job(place, "daily"), engine(place)
+    before = {name: spark.conf.get(name) for name in SETTINGS}
+
+    def settings(of: Job) -> dict[str, str | None]:
+        return {name: work._rows.session(of).conf.get(name) for name in SETTINGS}  # pyright: ignore[reportPrivateUsage]
+
+    own = {"spark.sql.shuffle.partitions": "3"}
+    assert settings(todo) == SETTINGS | own
+    work.prepare(todo, days("2024-01-01"))
+    assert work.write(todo, "b", days("2024-01-01")).rows == 3000
+    assert settings(todo) == before | own
+    assert settings(other) == SETTINGS
+    assert {name: spark.conf.get(name) for name in SETTINGS} == before
 
 
 def test_named_parameters_reach_delta_sessions(spark: SparkSession) -> None:
