@@ -32,7 +32,11 @@ from backfill_assets.state.identity import IDENTITY, Identity
 from backfill_assets.state.table_contents import with_counts
 
 MANIFEST, EVIDENCE = "backup.json", "evidence"
+BEGUN = "backup.begun.json"
+"""What a folder has that a backup of a warehouse is being copied to, until its manifest is there."""
 _LOOKS = 200
+_OF_DISKS = frozenset({"lost+found"})
+"""What an empty disk has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +76,8 @@ class Manifest:
 def backup(warehouse: str, target: Path, *, data: bool) -> Manifest:
     """Copy the records, the identity and the evidence packets, and (`data`) every table that they lead to.
 
-    Raises StateError when there is nothing to copy, when the target holds a finished backup, or when the copy is not
-    what was read. Killed at any point, it is run again.
+    Raises StateError when there is nothing to copy, when the target holds a finished backup or anything else, or when
+    the copy is not what was read. Killed at any point, it is run again.
     """
     source = on_disk(warehouse)
     target = target.absolute()
@@ -98,13 +102,31 @@ def backup(warehouse: str, target: Path, *, data: bool) -> Manifest:
     release = newest_release(warehouse, heads.get(ENVIRONMENTS.name, -1))
     identity = replace(identity, tables=heads, release=release)
     try:
-        return _written(source, target, identity, data=data)
+        _begin(target, identity)
+        made = _written(source, target, identity, data=data)
+        (target / BEGUN).unlink()
+        return made
     except OSError as error:
         raise StateError(
             f"the backup cannot be written to {target}",
             why=error.strerror or str(error),
             fix="name a folder that can be written and has room, then run it again: what is copied is kept",
         ) from None
+
+
+def _begin(target: Path, identity: Identity) -> None:
+    """Say whose backup the folder is going to hold. Raises StateError where it has anything but the beginning of it."""
+    begun = (json.dumps({"warehouse": identity.warehouse}) + "\n").encode()
+    there = sorted(f.name for f in target.iterdir() if f.name not in _OF_DISKS) if target.exists() else []
+    if BEGUN in there and (target / BEGUN).read_bytes() == begun:
+        return
+    if there:
+        raise StateError(
+            f"{target} is not empty",
+            why=f"a backup writes over nothing, and it has {', '.join(there[:3])}{' …' * (len(there) > 3)}",
+            fix="name a folder that does not exist, or is empty",
+        )
+    write_durably(target / BEGUN, begun)
 
 
 def _written(source: Path, target: Path, identity: Identity, *, data: bool) -> Manifest:

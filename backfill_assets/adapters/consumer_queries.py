@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.commands import run_command
+from backfill_assets.adapters.query import checked
 from backfill_assets.adapters.spark_errors import causes, died, spark_reason
 from backfill_assets.adapters.spark_views import show_environment
 from backfill_assets.contracts.masked_answers import ViewMasks, masked_rerun
@@ -104,8 +105,7 @@ def ask(spark: SparkSession, query: ConsumerQuery, sql: str) -> Answer:
 def _ask(spark: SparkSession, query: ConsumerQuery, sql: str) -> Answer:
     from pyspark.sql import functions as F
 
-    # Spark runs what is no query as soon as it sees it. In parentheses nothing but a query has a meaning.
-    spark.sql(f"SELECT * FROM (\n{sql.rstrip().rstrip(';')}\n) LIMIT 0")
+    checked(spark, sql)
     frame = spark.sql(sql)
     names, types = frame.columns, [field.dataType.simpleString() for field in frame.schema.fields]
     flat = frame.toDF(*(f"c{i}" for i in range(len(names))))  # a result may have a name twice

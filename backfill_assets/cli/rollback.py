@@ -66,11 +66,14 @@ def run_rollback(
 def print_look(found: Rollback, proofs: Sequence[Readability], *, at_once: bool) -> None:
     """What would move, and what the older version lacks."""
     console, to = out(), found.release
-    console.print(
-        Text(f"Back to {found.environment.name} as it was after ")
-        + Text(to.id, style="bold")
-        + Text(f" ({to.at:%Y-%m-%d %H:%M} UTC, by {to.by or 'nobody knows whom'})")
-    )
+    if to.shows_nothing:
+        console.print(Text(f"Out of {found.environment.name}: its rows stay until the janitor comes"))
+    else:
+        console.print(
+            Text(f"Back to {found.environment.name} as it was after ")
+            + Text(to.id, style="bold")
+            + Text(f" ({to.at:%Y-%m-%d %H:%M} UTC, by {to.by or 'nobody knows whom'})")
+        )
     if not found.steps:
         console.print("It shows that already, and intervals that came since: nothing to go back to.")
         return

@@ -18,7 +18,7 @@ def sql(
     limit: Annotated[int, typer.Option(help="Show at most this many rows.", min=1, max=1_000_000)] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """Run a Spark SQL query over prod's views.
+    """Run a Spark SQL query over prod's views; nothing that writes.
 
     All views are of one release: backfill sql "SELECT * FROM prod.campaign_performance".
     """

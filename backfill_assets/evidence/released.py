@@ -160,7 +160,9 @@ def _check(name: str, results: Sequence[AuditResult]) -> Json:
 
 
 def _back_to(release: Release | None) -> Json | None:
-    """The release that lets the rows through again: they were judged when it was made."""
+    """The release that lets the rows through again: they were judged when it was made. Of `nothing` its name."""
+    if release is not None and release.shows_nothing:
+        return {"release": release.id, "at": "", "by": "", "evidence": {}, "rules": {}}
     return release and {
         "release": release.id,
         "at": release.at.isoformat(),
@@ -196,11 +198,13 @@ def _summary(said: Json, moving: Moving) -> list[str]:
             first = f"Corrections of {place} are joined in one table, by {by}: copies of the same rows."
         case "rollback":
             there = moving.back_to
-            first = (
-                f"{place} goes back to release {there.id} ({moment(there.at)}, by {there.by}), by {by}."
-                if there
-                else (f"{place} goes back, by {by}.")
-            )
+            if there is None:
+                first = f"{place} goes back, by {by}."
+            elif there.shows_nothing:
+                gone = listed(moving.removed)
+                first = f"{gone}, which the code does not have any more, is taken out of {place}, by {by}."
+            else:
+                first = f"{place} goes back to release {there.id} ({moment(there.at)}, by {there.by}), by {by}."
         case _:
             first = f"{place} moves, by {by}."
     lines = [first]
@@ -235,6 +239,8 @@ def _line(model: Json, cadence: Cadence) -> str:
 def _permission(said: Json, moving: Moving) -> str:
     if not any(model["changed"] for model in said["models"]) and not moving.removed:
         return "No published row is another one: nobody's approval is needed."
+    if moving.back_to is not None and moving.back_to.shows_nothing:
+        return "No row takes the place of those: nobody's approval is needed. `backfill rollback` shows them again."
     if moving.back_to is not None:
         sealed = f", whose packets it names ({count(len(moving.back_to.evidence), 'packet')})" * bool(
             moving.back_to.evidence

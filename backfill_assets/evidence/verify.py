@@ -95,10 +95,11 @@ def verify(
         if genuine is not None and (packet := read_packet(folder)) is not None:
             signed = sum(bool(a.signature) for a in packet.approvals) if packet.rules else 0
             problems += signature_problems(packet, genuine)
+    is_packet = folder.read(MANIFEST) is not None  # else it may be any folder, with whatever is in it
     return Verification(
         plan=plan,
         problems=tuple(problems),
-        files=len(folder.names()),
+        files=len(folder.names()) if is_packet else 0,
         tables=found.tables if whole and tables is not None else None,
         data_files=found.data_files,
         hashed=found.hashed,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from backfill_assets.core.model import Project
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import PlanWarning
+from backfill_assets.state.releases import NOTHING_SHOWN
 
 
 def deleted_models(project: Project, facts: Facts) -> tuple[PlanWarning, ...]:
@@ -18,13 +19,13 @@ def deleted_models(project: Project, facts: Facts) -> tuple[PlanWarning, ...]:
 
 
 def _warning(place: str, name: str, alike: list[str]) -> PlanWarning:
-    why = "they run what was promoted; no plan is about it, and no command takes a single model out of what"
-    why = f"{why} {place} shows"
-    fix = "put its file back, if that was not meant; else tell its readers that nobody mends it any more"
+    why = "they run what was promoted; no plan is about it"
+    out = f"backfill rollback {NOTHING_SHOWN} --select {name}"
+    fix = f"put its file back, if that was not meant; else take it out of {place}: {out}"
     if alike:
         new = ", ".join(alike)
         why = f"{why}. {new}, which is new, has its query: it looks renamed, and is built from nothing beside it"
-        fix = f"name the file {name} again; or let readers of {name} move to {new}, which has the same rows"
+        fix = f"name the file {name} again; or let readers of {name} move to {new}, which has the same rows; then {out}"
     return PlanWarning(
         model=name,
         place="models",

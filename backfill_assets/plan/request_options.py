@@ -119,7 +119,10 @@ STORED_PLAN = Option(
 )
 
 RELEASE = Option(
-    name="release", metavar="RELEASE", argument=True, help="What to go back to; default: before the last change."
+    name="release",
+    metavar="RELEASE",
+    argument=True,
+    help="What to go back to; default: before the last change. `nothing`: take models that the code has no more out.",
 )
 MODELS = Option(name="select", kind=list, short="s", metavar="MODELS", help="These models only.")
 NOW = Option(name="now", kind=bool, help="Move at once, without the newer days that the older version lacks.")

@@ -97,7 +97,7 @@ def complete(record: PlanRecord, verdict: Verdict) -> None:
     """Raises PlanError when there is something of the plan that nobody can approve yet."""
     if verdict.open:
         return
-    listed = "; ".join(f"{o.model}: {o.what} {o.intervals}".strip() for o in verdict.obstacles)
+    listed = "; ".join(o.text for o in verdict.obstacles)
     raise PlanError(
         f"plan {record.id} cannot be approved yet",
         why=f"an approval is about rows that are there and audited ({listed})",

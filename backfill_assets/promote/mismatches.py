@@ -11,6 +11,7 @@ from backfill_assets.plan.category import change_between, same_for
 from backfill_assets.project.algorithm import version_of
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.environment import Environment
+from backfill_assets.state.releases import NOTHING_SHOWN
 from backfill_assets.state.versions import Version
 
 
@@ -39,10 +40,19 @@ def mismatches(
         Obstacle(
             model=m.model,
             what=f"was built from {m.upstream} {m.built_from}, but {environment.name} would show {m.shown}",
-            remedy=f"promote both together: backfill promote --select {m.upstream}+",
+            remedy=_remedy(project, environment, m),
         )
         for m in mismatched(project, before, after, versions, together)
     ]
+
+
+def _remedy(project: Project, environment: Environment, found: Mismatch) -> str:
+    if found.model in project.models:
+        return f"promote both together: backfill promote --select {found.upstream}+"
+    return (
+        f"the code has no {found.model} any more: put its file back, or take it out of {environment.name}: "
+        f"backfill rollback {NOTHING_SHOWN} --select {found.model}"
+    )
 
 
 def mismatched(

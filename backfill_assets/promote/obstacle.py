@@ -16,6 +16,10 @@ class Obstacle:
     intervals: Ranges = NOTHING
     remedy: str
 
+    @property
+    def text(self) -> str:
+        """What it is, and where, in one line."""
+        return f"{self.model}: {self.what}{f' {self.intervals}' if self.intervals else ''}"
+
     def __str__(self) -> str:
-        at = f" {self.intervals}" if self.intervals else ""
-        return f"{self.model}: {self.what}{at}\n  fix: {self.remedy}"
+        return f"{self.text}\n  fix: {self.remedy}"

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.errors import BackfillError, PromotionError, StateError
-from backfill_assets.core.intervals import Cadence, Ranges
+from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.missing import USUAL
@@ -25,7 +25,7 @@ from backfill_assets.promote.rollback_step import RollbackStep, model_then, roll
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, by_version
-from backfill_assets.state.releases import Release, find_release, grown, shown_at
+from backfill_assets.state.releases import NOTHING_SHOWN, Release, before_all, find_release, grown, shown_at
 from backfill_assets.state.replaced_rows import written_over
 from backfill_assets.state.rules import Rules, declared_rules
 from backfill_assets.state.tables import TableLog
@@ -89,16 +89,24 @@ def propose_rollback(
     release: str | None = None,
     select: Sequence[str] = (),
 ) -> Rollback:
-    """What going back to a release (a name; None: before the last change) would be. Reads only, and only records."""
+    """What going back to a release (a name; None: before the last change) would be. Reads only, and only records.
+
+    Of models that are named, and that the code does not have any more, it may be `nothing`: they are not shown then.
+    """
     seen = control.environments.read(environment)
     releases, versions = control.releases.all(environment), control.versions.all()
     known = sorted({m.model for r in releases for m in r.moves} | set(seen.pointers))
     chosen = tuple(one_of(known, name) for part in select for name in part.replace(",", " ").split())
-    older = find_older(releases, release, chosen)
-    then = shown_at(seen.pointers, releases, older)
+    if release == NOTHING_SHOWN:
+        _refuse_code(project, seen, chosen)
+        older, then = before_all(environment), dict[str, Pointer]()
+    else:
+        older = find_older(releases, release, chosen)
+        then = shown_at(seen.pointers, releases, older)
     moves = [m for r in releases if r.revision > older.revision for m in r.moves if not m.growth]
     over = {m.model: Ranges.of(i for o in moves if o.model == m.model for i in o.changed or ()) for m in moves}
-    moved = [n for n in sorted(over) if _differs(seen.pointers.get(n), then.get(n), over[n], log)]
+    names = sorted(chosen if older.shows_nothing else over)
+    moved = [n for n in names if _differs(seen.pointers.get(n), then.get(n), over.get(n, NOTHING), log)]
     entries = by_version(control.ledger.entries(moved, kinds=DECIDING)) if moved else {}
 
     def step(name: str) -> RollbackStep:
@@ -117,6 +125,7 @@ def propose_rollback(
     after = _after(seen, steps)
     gone = {t for t, r in control.removals.all().items() if r.revision > older.revision}
     obstacles = [*_removed_since(steps, gone), *_apart(project, after, seen, then, versions, steps, left, older)]
+    obstacles += _still_read(after, versions, steps, older)
     try:
         as_it_was = published(project, after, versions)
         problem = None
@@ -237,6 +246,44 @@ def _upstream(step: RollbackStep, versions: VersionRecords) -> set[str]:
     return {u for p in pointers if (v := versions.get((step.model, p.version))) for u in v.upstream}
 
 
+def _refuse_code(project: Project, seen: Environment, chosen: Sequence[str]) -> None:
+    """Raise PromotionError unless all that nobody is to see any more is named, and is no model of the code."""
+    if not chosen:
+        raise PromotionError(
+            f"{seen.name} is not emptied",
+            why="no model is named, and all of them would go",
+            fix=f"name those that are to go: backfill rollback {NOTHING_SHOWN} --select MODEL",
+        )
+    if there := [name for name in chosen if name in project.models]:
+        raise PromotionError(
+            f"{', '.join(there)} cannot be taken out of {seen.name}",
+            why="the code has it: it would be promoted again, and whoever reads the code takes it to be there",
+            fix="delete its file first; or go back to an older release of it, see `backfill releases`",
+        )
+
+
+def _still_read(
+    after: Environment, versions: VersionRecords, steps: Sequence[RollbackStep], release: Release
+) -> list[Obstacle]:
+    """Models that stay and are computed from one that goes: nothing would extend them."""
+    gone = [s.model for s in steps if s.older is None]
+    readers = {
+        name: [m for m in gone if (v := versions.get((name, p.version))) and m in v.upstream]
+        for name, p in after.pointers.items()
+    }
+    every = ",".join(sorted({*gone, *(name for name, of in readers.items() if of)}))
+    return [
+        Obstacle(
+            model=name,
+            what=f"reads {', '.join(of)}, and would stay: routine runs could not extend it any more",
+            remedy=f"let both go: backfill rollback {release.id} --select {every}; or promote a {name} that does not "
+            f"read {', '.join(of)}",
+        )
+        for name, of in readers.items()
+        if of
+    ]
+
+
 def _same_logic(step: RollbackStep) -> bool:
     return bool(step.shown and step.older and step.shown.version == step.older.version)
 
@@ -298,7 +345,7 @@ def _consumers(project: Project, rules: Rules, steps: Sequence[RollbackStep]) ->
     found = [
         Obstacle(
             model=step.model,
-            what=f"the older release does not show it, and {name} reads it",
+            what=f"it would not be shown any more, and {name} reads it",
             remedy=f"tell {owner or name}; --now goes back, and the view is dropped",
         )
         for step in steps

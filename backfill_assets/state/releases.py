@@ -6,7 +6,7 @@ import difflib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import cast
 
 from backfill_assets.core.errors import PromotionError, StateError
@@ -76,6 +76,11 @@ class Release:
     """In a pinned consumer's environment: what it is kept on (`state/pinned.py`); empty when that is over."""
 
     @property
+    def shows_nothing(self) -> bool:
+        """Whether it is what was before the first release."""
+        return self.id == NOTHING_SHOWN
+
+    @property
     def approvals_off(self) -> bool:
         """Whether nobody had to approve anything."""
         return self.rules.get("required") is False
@@ -89,6 +94,16 @@ class Release:
     def growth(self) -> bool:
         """Whether it only added intervals."""
         return all(move.growth for move in self.moves)
+
+
+NOTHING_SHOWN = "nothing"
+"""The name of what was shown before the first release."""
+
+
+def before_all(environment: str) -> Release:
+    """What was before an environment's first release, as one: it showed nothing."""
+    never = datetime.fromtimestamp(0, UTC)
+    return Release(id=NOTHING_SHOWN, environment=environment, revision=-1, at=never, by="", back_to="", moves=())
 
 
 class Releases:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.adapters import restore as module
-from backfill_assets.adapters.backup import MANIFEST, backup, read_backup
+from backfill_assets.adapters.backup import BEGUN, MANIFEST, backup, read_backup
 from backfill_assets.adapters.folder import ArrowFolder
 from backfill_assets.adapters.reader import read_pointer
 from backfill_assets.adapters.restore import restore
@@ -236,6 +236,27 @@ def test_a_backup_that_is_killed_is_none_and_is_run_again(house: House, tmp_path
     if not (copy / MANIFEST).exists():
         backup(house.warehouse, copy, data=True)
     assert House(tmp_path / "new").restore(copy).missing == ()
+
+
+def test_a_backup_writes_over_nothing(house: House, tmp_path: Path) -> None:
+    """Another warehouse, somebody's files, a backup of another one that was begun: all stay as they are."""
+    other = House(tmp_path / "other")
+    other.release(1)
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    (begun / BEGUN).write_text('{"warehouse": "another"}')
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "mine.txt").write_text("x")
+    for folder in (Path(other.warehouse), begun, notes):
+        before = {f: f.read_bytes() for f in folder.rglob("*") if f.is_file()}
+        with pytest.raises(StateError, match="is not empty"):
+            backup(house.warehouse, folder, data=True)
+        assert {f: f.read_bytes() for f in folder.rglob("*") if f.is_file()} == before
+    empty = tmp_path / "disk"
+    (empty / "lost+found").mkdir(parents=True)
+    backup(house.warehouse, empty, data=True)
+    assert not (empty / BEGUN).exists() and read_backup(empty).files
 
 
 @pytest.mark.parametrize("step", range(8))

@@ -35,10 +35,11 @@ def test_a_deleted_model_is_named(shown: Path) -> None:
     (shown / "models" / "running.sql").unlink()
     place = unsparked(shown)
     what = "prod shows running, which the code does not have any more: routine runs go on extending it"
-    why = "they run what was promoted; no plan is about it, and no command takes a single model out of what prod shows"
+    why = "they run what was promoted; no plan is about it"
     assert told(place) == [(what, why)]
     [warning] = plan_request(place).warnings
     assert warning.model == "running" and "put its file back" in warning.fix
+    assert "backfill rollback nothing --select running" in warning.fix
     assert told(place, Request(select=("daily",))) == []
     assert told(published_context(place)) == []
     status = read_status(place)

@@ -97,7 +97,7 @@ def test_a_rollback_names_the_readers_in_force(shop: Path) -> None:
     for text in (READERS, NOBODY):
         (shop / "consumers.yml").write_text(text)
         back = roll_back(unsparked(shop, user="dev"), None)
-        assert [o.what for o in back.ended.obstacles] == ["the older release does not show it, and export reads it"]
+        assert [o.what for o in back.ended.obstacles] == ["it would not be shown any more, and export reads it"]
         assert CFO in back.ended.obstacles[0].remedy
 
 
