@@ -47,8 +47,8 @@ def _refuse_statement(spark: SparkSession, query: str) -> None:
 
     if _SHOWN.match(query):
         return
-    if not is_remote(spark):
-        session: Any = spark
+    session: Any = spark
+    if not is_remote(session):
         session._jsparkSession.sessionState().sqlParser().parsePlan(query)  # its own mistakes, at their own places
     try:
         checked(spark, query)
