@@ -9,6 +9,7 @@ import logging
 import os
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -39,6 +40,21 @@ def errors_reach_people_as_ours() -> None:
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         logging.getLogger(name).disabled = True
     logging.getLogger().addFilter(_said_anyway)
+
+
+def spare_test_tools() -> None:
+    """Let PySpark tell numpy's values among the arguments of calls without its test tools, which it imports to learn
+    whether there is a numpy, and pandas with them: half a second of each process."""
+    from pyspark.sql import types
+
+    module: Any = types
+    module.NumpyScalarConverter.can_convert = partial(_is_numpy, "generic")
+    module.NumpyArrayConverter.can_convert = partial(_is_numpy, "ndarray")
+
+
+def _is_numpy(kind: str, value: Any) -> bool:
+    there = isinstance(value, getattr(sys.modules.get("numpy"), kind, ()))
+    return there and (kind == "generic" or value.ndim == 1)
 
 
 def _said_anyway(record: logging.LogRecord) -> bool:

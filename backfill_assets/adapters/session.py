@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from backfill_assets.adapters.class_archive import before_folders, sharing
 from backfill_assets.adapters.cluster import check_driver, python_of_executors
 from backfill_assets.adapters.commit_log import log_store_jar, log_store_settings
-from backfill_assets.adapters.jvm import LOCK, current_jvm, errors_reach_people_as_ours, own_words
+from backfill_assets.adapters.jvm import LOCK, current_jvm, errors_reach_people_as_ours, own_words, spare_test_tools
 from backfill_assets.adapters.machine import (
     JAVA_OPTIONS,
     all_compilers,
@@ -69,6 +69,7 @@ def spark_session(root: Path, settings: Settings, *, long: bool = False) -> Spar
         active = SparkSession.getActiveSession()
         if active is not None:
             return active
+        spare_test_tools()
         wanted = _wanted(root, settings)
         builder = SparkSession.builder.appName(f"backfill {settings.name}")
         os.environ.setdefault("PYSPARK_PYTHON", python_of_executors(conf))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from backfill_assets.adapters.few_rows import SETTINGS
@@ -268,3 +270,12 @@ def test_a_query_that_spark_refuses_is_told_with_its_file_and_line(spark: SparkS
     with pytest.raises(BuildError, match="cannot prepare lsub") as refused:
         engine(place).prepare(job(place, "lsub"), days("2024-01-01"))
     assert refused.value.why.endswith("(models/lsub.sql:8)"), refused.value.why
+
+
+def test_arrays_of_numpy_are_arguments_as_ever(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are told without PySpark's test tools, which bring pandas into each process."""
+    monkeypatch.setitem(sys.modules, "pyspark.testing.utils", None)  # an import of it fails
+    jvm: Any = spark._jvm  # type: ignore[attr-defined]
+    assert jvm.java.util.Arrays.toString(np.array([1, 2])) == "[1, 2]"
+    assert jvm.java.util.Arrays.toString(np.array([0.5])) == "[0.5]"
+    assert spark.range(10).limit(np.int64(3)).count() == 3  # type: ignore[arg-type]
