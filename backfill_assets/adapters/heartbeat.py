@@ -129,17 +129,6 @@ def machine_name() -> str:
     return f"{socket.gethostname()}/{space}"
 
 
-def is_running(pid: int) -> bool:
-    """Whether there is such a process here."""
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):  # no process has such a number
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
 @dataclass(slots=True)
 class _Heart:
     """The signs of life of one run in this process. A disk that cannot take them stops no build."""

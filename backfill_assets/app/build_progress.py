@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from backfill_assets.adapters.heartbeat import is_running, machine_name, read_heartbeats
+from backfill_assets.adapters.heartbeat import machine_name, read_heartbeats
 from backfill_assets.app.context import Context
 from backfill_assets.app.status import RunPace, pace_of, unfinished
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model
+from backfill_assets.core.processes import is_running
 from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.commands import again_command, apply_command
 from backfill_assets.plan.stages import Request

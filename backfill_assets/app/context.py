@@ -15,7 +15,6 @@ from backfill_assets.adapters.account import account
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.heartbeat import (
     check_heard,
-    is_running,
     machine_name,
     read_heartbeats,
     sending_heartbeats,
@@ -36,6 +35,7 @@ from backfill_assets.core.errors import BackfillError, SettingsError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.processes import is_running
 from backfill_assets.files.untrusted import UNTRUSTED
 from backfill_assets.plan.dropped_columns import with_hidden_columns, with_stored_definitions
 from backfill_assets.plan.facts import Facts, bounded_now, read_facts

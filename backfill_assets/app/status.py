@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from backfill_assets.adapters.heartbeat import is_running, machine_name, read_heartbeats
+from backfill_assets.adapters.heartbeat import machine_name, read_heartbeats
 from backfill_assets.app.context import Context
 from backfill_assets.app.faults import find_faults
 from backfill_assets.app.writers import Writer, read_writers
 from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import Cadence, Ranges
+from backfill_assets.core.processes import is_running
 from backfill_assets.plan.deleted_models import deleted_models
 from backfill_assets.plan.faults import Fault
 from backfill_assets.plan.stages import PlanWarning

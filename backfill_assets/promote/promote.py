@@ -12,6 +12,7 @@ from typing import Protocol
 
 from backfill_assets.core.errors import ConflictError, LostRaceError, PromotionError
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.processes import beginning, is_running
 from backfill_assets.state.environment import Environment, Environments, Promotion
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.release_note import UNSIGNED, ReleaseNote
@@ -238,13 +239,7 @@ def alive(promotion: Promotion, *, now: datetime) -> bool:
     if promotion.host == socket.gethostname():
         if promotion.pid == os.getpid():  # ours, or a container that was started again
             return promotion in _working
-        try:
-            os.kill(promotion.pid, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            return True
-        return True
+        return is_running(promotion.pid, promotion.began)
     return now - promotion.opened < ABANDONED_AFTER
 
 
@@ -263,7 +258,12 @@ def _at_work(promotion: Promotion) -> Generator[None]:
 
 def _promotion(release: str, models: Sequence[str]) -> Promotion:
     return Promotion(
-        release=release, models=tuple(models), opened=datetime.now(UTC), host=socket.gethostname(), pid=os.getpid()
+        release=release,
+        models=tuple(models),
+        opened=datetime.now(UTC),
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        began=beginning(os.getpid()),
     )
 
 

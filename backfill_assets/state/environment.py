@@ -28,6 +28,8 @@ class Promotion:
     opened: datetime
     host: str
     pid: int
+    began: str = ""
+    """When the process did (`core/processes.py`); "" where nothing tells."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,7 +295,10 @@ def _journal_row(environment: str, promotion: Promotion) -> Row:
         "environment": environment,
         "model": _JOURNAL,
         "pointer_id": "",
-        "pointer": json.dumps({"models": promotion.models, "host": promotion.host, "pid": promotion.pid}),
+        "pointer": json.dumps(
+            {"models": promotion.models, "host": promotion.host, "pid": promotion.pid}
+            | ({"began": promotion.began} if promotion.began else {})
+        ),
         "release": promotion.release,
         "at": promotion.opened,
     }
@@ -307,4 +312,5 @@ def _promotion(row: Row) -> Promotion:
         opened=cast(datetime, row["at"]),
         host=said["host"],
         pid=said["pid"],
+        began=said.get("began", ""),
     )

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import cast
 
 from backfill_assets.core.errors import ConflictError, StateError
+from backfill_assets.core.processes import is_running
 from backfill_assets.state.environment import ENVIRONMENTS, GONE, MARKED, REMOVALS, table_of
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.store import Filter, Row, Store
@@ -51,13 +52,7 @@ class Removal:
             return False
         if self.host != socket.gethostname():
             return True
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            return True
-        return True
+        return is_running(self.pid)
 
 
 class Removals:

@@ -13,12 +13,12 @@ import pytest
 
 from backfill_assets.adapters.heartbeat import (
     FORGET_AFTER,
-    is_running,
     machine_name,
     read_heartbeats,
     runs_folder,
     sending_heartbeats,
 )
+from backfill_assets.core.processes import is_running
 from backfill_assets.state.heartbeats import why_stopped
 from backfill_assets.state.store import MemoryStore
 from backfill_assets.state.writer_leases import WriterLeases

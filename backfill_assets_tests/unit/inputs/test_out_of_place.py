@@ -12,9 +12,10 @@ from deltalake import write_deltalake
 
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.folder import ArrowFolder
-from backfill_assets.adapters.heartbeat import is_running, read_heartbeats
+from backfill_assets.adapters.heartbeat import read_heartbeats
 from backfill_assets.adapters.warehouse import create
 from backfill_assets.core.errors import StateError
+from backfill_assets.core.processes import is_running
 from backfill_assets.evidence.write import MANIFEST, problems_of
 from backfill_assets.sql.parsing import parse
 from backfill_assets.sql.select_parts import conjuncts

@@ -16,6 +16,7 @@ import pytest
 
 from backfill_assets.core.errors import LostRaceError, PromotionError
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.processes import beginning
 from backfill_assets.promote import promote as module
 from backfill_assets.promote.promote import ABANDONED_AFTER, alive, promote, recover, write_again
 from backfill_assets.state.environment import Environment, Environments, Promotion
@@ -323,6 +324,18 @@ def test_alive_by_process_on_this_host() -> None:
     long_ago = now - timedelta(days=1)
     assert alive(a_promotion(host=here, pid=os.getppid(), opened=long_ago), now=now)
     assert not alive(a_promotion(host=here, pid=a_dead_process(), opened=now), now=now)
+
+
+def test_a_number_that_another_process_got_is_not_it() -> None:
+    """A promotion says when its process began: one of that number that began later is another one. It is read back."""
+    place, now, here, parent = Place(), datetime.now(UTC), socket.gethostname(), os.getppid()
+    began = beginning(parent)
+    assert began and began != beginning(os.getpid())
+    for said, there in ((began, True), (beginning(os.getpid()), False), ("another start/1", False), ("", True)):
+        opened = place.environments.open(place.read(), a_promotion(host=here, pid=parent, began=said))
+        stored = place.read().promotion
+        assert stored is not None and stored.began == said and alive(stored, now=now) is there
+        place.environments.close(opened)
 
 
 def test_alive_by_time_on_other_hosts() -> None:
