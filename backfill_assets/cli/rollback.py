@@ -83,6 +83,8 @@ def print_look(found: Rollback, proofs: Sequence[Readability], *, at_once: bool)
         again = "earlier rows of " if was == then else ""
         table.add_row(Text(f"  {step.model}", style="bold"), was, "→", f"{again}{then}", _newer(step, at_once=at_once))
     console.print(table)
+    if not proofs:
+        return
     files, rows = sum(p.files for p in proofs), sum(p.rows for p in proofs)
     bad = sum(len(p.broken) for p in proofs)
     console.print(
