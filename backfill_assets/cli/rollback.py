@@ -112,9 +112,11 @@ def print_end(ended: RolledBack, *, at_once: bool) -> None:
         console.print(styled("After mending the cause run it again, or go back without them: [bold]--now[/]"))
     elif ended.moved is not None:
         console.print(
-            Text("Rolled back ")
+            Text("Took " if found.release.shows_nothing else "Rolled back ")
             + Text(f"{len(found.steps)} {'model' if len(found.steps) == 1 else 'models'}", style="bold")
-            + Text(f" of {found.environment.name} in one commit ({_made(ended) or 'views went'}). To undo it: ")
+            + Text(
+                f" {'out ' * found.release.shows_nothing}of {found.environment.name} in one commit ({_made(ended) or 'views went'}). To undo it: "
+            )
             + Text("backfill rollback", style="bold")
         )
         missing = [f"{s.model} {short(s.lacks | s.never)}" for s in found.steps if s.lacks or s.never]
