@@ -11,7 +11,7 @@ from backfill_assets.build.outcome import Outcome
 from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.core.codec import to_plain
-from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.wording import amount
 from backfill_assets.plan.commands import apply_command, promote_command
@@ -117,9 +117,16 @@ def outcomes_json(outcomes: Mapping[str, Outcome]) -> dict[str, object]:
     }
 
 
+_AT = "\0"
+"""Where an error names its interval."""
+
+
 def _print_trouble(console: Console, outcome: Outcome) -> None:
-    for failure in outcome.failures:
-        console.print(Text(f"{failure.error}", style="red"))
+    alike: dict[str, list[Interval]] = {}
+    for failure in outcome.failures:  # what several batches say of their intervals is said once, of all of these
+        alike.setdefault(failure.error.replace(str(failure.interval), _AT), []).append(failure.interval)
+    for error, intervals in alike.items():
+        console.print(Text(error.replace(_AT, short(Ranges.of(intervals))), style="red"))
     failed = [r for r in outcome.results if not r.passed]
     for check in sorted({r.check for r in failed}):
         of = [r for r in failed if r.check == check]

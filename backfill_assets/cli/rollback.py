@@ -111,12 +111,11 @@ def print_end(ended: RolledBack, *, at_once: bool) -> None:
         console.print(styled("[bold red]Not rolled back:[/] could not be built: {}", lacking))
         console.print(styled("After mending the cause run it again, or go back without them: [bold]--now[/]"))
     elif ended.moved is not None:
+        begins, of = ("Took", "out of") if found.release.shows_nothing else ("Rolled back", "of")
         console.print(
-            Text("Took " if found.release.shows_nothing else "Rolled back ")
+            Text(f"{begins} ")
             + Text(f"{len(found.steps)} {'model' if len(found.steps) == 1 else 'models'}", style="bold")
-            + Text(
-                f" {'out ' * found.release.shows_nothing}of {found.environment.name} in one commit ({_made(ended) or 'views went'}). To undo it: "
-            )
+            + Text(f" {of} {found.environment.name} in one commit ({_made(ended) or 'views went'}). To undo it: ")
             + Text("backfill rollback", style="bold")
         )
         missing = [f"{s.model} {short(s.lacks | s.never)}" for s in found.steps if s.lacks or s.never]

@@ -1,0 +1,32 @@
+"""What a run that ended says: of many batches that failed alike once, with all of their intervals."""
+
+from __future__ import annotations
+
+import pytest
+
+from backfill_assets.build.outcome import Failure, Outcome
+from backfill_assets.cli.outcomes import print_outcomes
+from backfill_assets_tests.fakes import World, a_model, days, ranges
+
+
+def test_one_reason_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """By the day or the range; another reason stands for itself."""
+    world = World(a_model("a", "raw"))
+    why = "cannot build a {}\nwhy: Division by zero"
+    said = [
+        (days("03"), why),
+        (days("05", "06"), why),
+        (days("08"), "cannot build a {}\nwhy: no room"),
+        (days("07"), why),
+    ]
+    failed = Outcome(
+        model="a",
+        version="1",
+        requested=ranges(days("01", "08")),
+        green=ranges(days("01", "02")),
+        failures=tuple(Failure(interval=at, error=text.format(at)) for at, text in said),
+    )
+    print_outcomes(world.plan(), {"a": failed}, world.project)
+    printed = capsys.readouterr().out
+    assert "cannot build a 2024-01-03, 2024-01-05..2024-01-07\nwhy: Division by zero\n" in printed
+    assert printed.count("Division by zero") == 1 and "cannot build a 2024-01-08\nwhy: no room" in printed
