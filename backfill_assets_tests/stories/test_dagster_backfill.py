@@ -27,6 +27,7 @@ import dagster as dg
 import pytest
 
 from backfill_assets.app.context import Context
+from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets_tests.postgres import free_port, postgres_server
 from backfill_assets_tests.projects import (
     CHECKOUT,
@@ -83,6 +84,10 @@ mutation($params: ExecutionParams!) {
     ... on LaunchRunSuccess { run { runId } }
     ... on PythonError { message }
   }
+}"""
+TERMINATE = """
+mutation($id: String!) {
+  terminateRun(runId: $id) { __typename ... on TerminateRunFailure { message } ... on PythonError { message } }
 }"""
 JANUARY = ("2024-01-01", "2024-01-31")
 LOCATIONS = "{ repositoriesOrError { ... on RepositoryConnection { nodes { name location { name } } } } }"
@@ -143,6 +148,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     root = tmp_path_factory.mktemp("ui")
     daily = DAILY.format(batch_size=31, batch_concurrency=1)
     models = {"daily.sql": daily, "monthly.sql": MONTHLY.format(upstream="daily")}
+    models["slow.sql"] = DAILY.format(batch_size=1, batch_concurrency=1)
     more = {"shaky.sql": SHAKY, "shaky_monthly.sql": MONTHLY.format(upstream="shaky")}
     for name, files in ((NORTH, models), (SOUTH, models | more)):
         (root / name).mkdir()
@@ -322,6 +328,30 @@ def test_backfills_never_touch_what_prod_shows(server: Server, backfills: dict[s
     south = server.places[SOUTH]
     assert south.control.environments.read("prod").pointers == {}
     assert days("2024-01-17") not in south.facts().coverage["shaky"].complete
+
+
+def test_a_run_that_is_terminated_keeps_what_it_built(server: Server, backfills: dict[str, tuple[str, str]]) -> None:
+    """Terminated in the middle, in the interface: no batch begins after that, and the next backfill builds the rest."""
+    north, january = server.places[NORTH], 31
+    assert backfills
+
+    def built() -> list[Entry]:
+        return [e for e in north.control.ledger.entries(["slow"]) if e.kind is Kind.BUILT]
+
+    server.launch(NORTH, slow=JANUARY)
+    _until(built, within=240)
+    [run] = [r for r in server.instance.get_runs() if not r.is_finished]
+    assert server.ask(TERMINATE, id=run.run_id)["__typename"] == "TerminateRunSuccess"
+    _until(lambda: _finished(server.instance, run.run_id), within=120)
+    ended = server.instance.get_run_by_id(run.run_id)
+    assert ended is not None and ended.status is dg.DagsterRunStatus.CANCELED
+    first = built()
+    assert 0 < len(first) < january
+    again = server.launch(NORTH, slow=JANUARY)
+    assert _until(lambda: server.status(again), within=300) == "COMPLETED_SUCCESS"
+    assert str(north.facts().coverage["slow"].complete) == "2024-01-01..2024-01-31"
+    assert [e for e in built() if e.batch in {f.batch for f in first}] == first
+    assert len(built()) == january, "each day once"
 
 
 def _finished(instance: dg.DagsterInstance, run_id: str) -> bool:
