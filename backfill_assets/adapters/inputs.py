@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from backfill_assets.adapters.csv_header import Columns, by_header, corrupt_record
+from backfill_assets.adapters.read_schema import read_as
 from backfill_assets.adapters.source_files import SourceFile, files_at
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_storage import DeltaTableStorage
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 _PADDED = ("char", "varchar")
 SCHEMALESS = frozenset({"csv", "json"})
+_EVOLVING = frozenset({"parquet", "orc"})
+"""Files of these say the types of their columns, each its own."""
 
 
 def input_frame(spark: SparkSession, warehouse: str, read: Input) -> DataFrame:
@@ -177,6 +180,8 @@ def _files_frame(spark: SparkSession, source: Source, pin: Mapping[str, object])
         if not source.option("mode") and corrupt_record(source) not in map(str.lower, declared):
             reader = reader.option("mode", "FAILFAST")  # Spark's own way is NULL, or no row at all, without a word
     files = files_at(source.path) if "files" in pin else []
+    if source.format in _EVOLVING and declared:
+        return _widened(reader, source, files)
     if source.columns_by != "header":
         return _loaded(reader, source.path, files)
     if not files:  # nobody but Spark can look into them
@@ -191,6 +196,22 @@ def _loaded(reader: Any, path: str, files: Sequence[SourceFile]) -> DataFrame:
     if files and not files[0].alone:
         return reader.option("basePath", path).load([file.place for file in files])
     return reader.load(path)
+
+
+def _widened(reader: Any, source: Source, files: Sequence[SourceFile]) -> DataFrame:
+    """The files by the types of one of them, as Spark has it, but for what is declared: a wider type, which others may
+    have, and a column that it lacks. A plan looked whether any file has that."""
+    from pyspark.sql.types import StructType
+
+    assert source.path is not None
+    frame = _loaded(reader, source.path, files)
+    declared = {c.name: "string" if c.type.startswith(_PADDED) else c.type for c in source.columns if c.type}
+    said = cast(StructType, StructType.fromDDL(_schema(declared))) if declared else StructType()
+    looked_at = source.format == "parquet" and files
+    schema = read_as(frame.schema, said, [name.lower() for name in declared] if looked_at else ())
+    if schema.simpleString() == frame.schema.simpleString():
+        return frame
+    return _loaded(reader.schema(schema), source.path, files)
 
 
 def _schema(columns: Mapping[str, str]) -> str:
