@@ -13,7 +13,13 @@ from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.build.engine import Input, Job, ModelInput, SourceInput
-from backfill_assets.core.errors import BuildError, PlanError, SourceChangedError, TransientBuildError
+from backfill_assets.core.errors import (
+    BuildError,
+    PlanError,
+    SourceChangedError,
+    SourceRewrittenError,
+    TransientBuildError,
+)
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.model import Model, Source
 from backfill_assets.core.segments import Segment, Segments, is_adopted
@@ -122,7 +128,8 @@ def check_adopted(warehouse: str, model: str, segment: Segment, part: Interval) 
 
 
 def check_pin(read: Input) -> None:
-    """Raise SourceChangedError when the source's files are not those of the plan. Delta's commits stay as they are."""
+    """Raise SourceChangedError when files of the plan are away, SourceRewrittenError when they are others. Delta's
+    commits stay as they are."""
     if isinstance(read, SourceInput) and "files" in read.pin:
         try:
             found = FilePins().state(read.source)
@@ -131,13 +138,18 @@ def check_pin(read: Input) -> None:
         except (PlanError, OSError):  # none is there, or one went while it was looked at
             found = {"count": 0}
         if found != dict(read.pin):
-            there, frozen = found.get("count"), read.pin.get("count")
-            raise SourceChangedError(
-                f"source {read.source.name} changed while the plan was carried out",
-                why=f"{there} of its {frozen} files are there" if there != frozen else "a file of it was written again",
-                fix="bring back what is gone and run this again, or run `backfill plan` and apply: it freezes them "
-                "as they are now",
-            )
+            raise _changed(read.source, cast(int, found["count"]), cast(int, read.pin["count"]))
+
+
+def _changed(source: Source, there: int, frozen: int) -> BuildError:
+    """Files that are away may come back; what was written again, or came beside, stays."""
+    what, again = f"source {source.name} changed while the plan was carried out", "run `backfill plan` and apply: it "
+    again += "freezes them as they are now"
+    if there < frozen:
+        fix = f"bring back what is gone and run this again, or {again}"
+        return SourceChangedError(what, why=f"{there} of its {frozen} files are there", fix=fix)
+    why = "a file of it was written again" if there == frozen else f"it has {there} files by now, of {frozen}"
+    return SourceRewrittenError(what, why=why, fix=again)
 
 
 def check_pins(job: Job) -> None:
