@@ -17,8 +17,6 @@ from backfill_assets.project.object_store import UnreachableError
 
 _BYTES = 64 * 1024
 """A header that is longer is not read here."""
-_MOST_FILES = 1_000
-"""Looked into by a plan, for a column that few of them have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,55 +66,44 @@ def by_header(source: Source, files: Sequence[SourceFile]) -> list[tuple[Columns
     return list(found.items())
 
 
-def check_declared(source: Source, files: Sequence[SourceFile]) -> None:
-    """Raise PlanError where no file has a column that the source declares. As many files are looked at as that takes,
-    the newest first, as a column may be younger than most; of very many nothing is said."""
-    if source.columns_by != "header":
-        return
-    missing = {c.name for c in source.columns if c.name.lower() != corrupt_record(source)}
-    newest: SourceFile | None = None
-    for file in sorted(files, key=lambda file: file.written, reverse=True)[: _MOST_FILES + 1]:
-        columns = columns_of(source, file)
-        if columns is None:
-            return
-        newest = newest or (file if columns.there else None)
-        missing -= {*columns.there, *columns.folders}
-        if not missing:
-            return
-    if newest is not None and len(files) <= _MOST_FILES:
-        names = ", ".join(c.name for c in source.columns if c.name in missing)
-        raise _unlike(source, newest, f"no file of source {source.name} has the column {names}")
-
-
 def columns_of(source: Source, file: SourceFile) -> Columns | None:
-    """How a file has the columns; None where that cannot be told.
+    """How a file has the columns by its header; None where that cannot be told. Raises PlanError as `as_declared`."""
+    names = header_of(source, file)
+    return None if names is None else as_declared(source, file, names)
 
-    Raises PlanError where its header is none of the source: it has a column twice, no declared one, or not the one that
-    says which time a row is of, so that all of its rows would be of none.
+
+def as_declared(source: Source, file: SourceFile, names: Sequence[str]) -> Columns:
+    """How a file that calls its columns so has those of its source.
+
+    Raises PlanError where they are none of the source: it has a column twice, no declared one, or not the one that says
+    which time a row is of, so that all of its rows would be of none.
     """
-    if (names := header_of(source, file)) is None:
-        return None
     declared = {c.name.lower(): c.name for c in source.columns}
     parts = {part.partition("=")[0].lower() for part in file.inside[:-1] if "=" in part}
     folders = tuple(name for low, name in declared.items() if low in parts)
     # What a folder says counts, as Spark has it, also where the file has a column of that name.
     there = tuple(None if name.lower() in parts else declared.get(name.lower()) for name in names)
     if twice := sorted({name for name in there if name and there.count(name) > 1}):
-        raise _unlike(source, file, f"a file of source {source.name} has the column {', '.join(twice)} more than once")
+        what = f"a file of source {source.name} has the column {', '.join(twice)} more than once"
+        raise unlike(source, file, names, what)
     known = {name.lower() for name in (*there, *folders) if name}
     if there and not known - parts and declared.keys() - parts:
-        raise _unlike(source, file, f"a file of source {source.name} has none of its columns")
-    if there and source.time_column and source.time_column.lower() not in known:
-        raise _unlike(source, file, f"a file of source {source.name} lacks {source.time_column}, its time column")
+        raise unlike(source, file, names, f"a file of source {source.name} has none of its columns")
+    time = (source.time_column or "").lower()
+    if there and time and time not in known and (source.format == "csv" or time in declared):
+        what = f"a file of source {source.name} lacks {source.time_column}, its time column"
+        raise unlike(source, file, names, what)
     return Columns(there=there, folders=folders)
 
 
-def _unlike(source: Source, file: SourceFile, what: str) -> PlanError:
+def unlike(source: Source, file: SourceFile, names: Sequence[str], what: str) -> PlanError:
+    """The refusal of a file that calls its columns so."""
+    said, header = one_line(", ".join(names))[:300], source.format == "csv"
+    by_places = "; with `options: {enforceSchema: true}` they go by their places, whatever a header says"
     return PlanError(
         what,
-        why=f"the header of {file.place} is: {one_line(', '.join(header_of(source, file) or ()))[:300]}",
-        fix=f"call columns in {source.file}:{source.line} as the files do, each once; with `options: {{enforceSchema: "
-        "true}` they go by their places, whatever a header says",
+        why=f"the header of {file.place} is: {said}" if header else f"the columns of {file.place} are: {said}",
+        fix=f"call columns in {source.file}:{source.line} as the files do, each once{by_places * header}",
     )
 
 

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from backfill_assets.adapters.csv_header import Columns, by_header, corrupt_record
+from backfill_assets.adapters.read_schema import read_as
 from backfill_assets.adapters.source_files import SourceFile, files_at
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.build.engine import Input, Job, ModelInput, SourceInput
-from backfill_assets.core.errors import BuildError, PlanError, SourceChangedError, TransientBuildError
+from backfill_assets.core.errors import (
+    BuildError,
+    PlanError,
+    SourceChangedError,
+    SourceRewrittenError,
+    TransientBuildError,
+)
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.model import Model, Source
 from backfill_assets.core.segments import Segment, Segments, is_adopted
@@ -27,6 +34,8 @@ if TYPE_CHECKING:
 
 _PADDED = ("char", "varchar")
 SCHEMALESS = frozenset({"csv", "json"})
+_EVOLVING = frozenset({"parquet", "orc"})
+"""Files of these say the types of their columns, each its own."""
 
 
 def input_frame(spark: SparkSession, warehouse: str, read: Input) -> DataFrame:
@@ -119,7 +128,8 @@ def check_adopted(warehouse: str, model: str, segment: Segment, part: Interval) 
 
 
 def check_pin(read: Input) -> None:
-    """Raise SourceChangedError when the source's files are not those of the plan. Delta's commits stay as they are."""
+    """Raise SourceChangedError when files of the plan are away, SourceRewrittenError when they are others. Delta's
+    commits stay as they are."""
     if isinstance(read, SourceInput) and "files" in read.pin:
         try:
             found = FilePins().state(read.source)
@@ -128,13 +138,18 @@ def check_pin(read: Input) -> None:
         except (PlanError, OSError):  # none is there, or one went while it was looked at
             found = {"count": 0}
         if found != dict(read.pin):
-            there, frozen = found.get("count"), read.pin.get("count")
-            raise SourceChangedError(
-                f"source {read.source.name} changed while the plan was carried out",
-                why=f"{there} of its {frozen} files are there" if there != frozen else "a file of it was written again",
-                fix="bring back what is gone and run this again, or run `backfill plan` and apply: it freezes them "
-                "as they are now",
-            )
+            raise _changed(read.source, cast(int, found["count"]), cast(int, read.pin["count"]))
+
+
+def _changed(source: Source, there: int, frozen: int) -> BuildError:
+    """Files that are away may come back; what was written again, or came beside, stays."""
+    what, again = f"source {source.name} changed while the plan was carried out", "run `backfill plan` and apply: it "
+    again += "freezes them as they are now"
+    if there < frozen:
+        fix = f"bring back what is gone and run this again, or {again}"
+        return SourceChangedError(what, why=f"{there} of its {frozen} files are there", fix=fix)
+    why = "a file of it was written again" if there == frozen else f"it has {there} files by now, of {frozen}"
+    return SourceRewrittenError(what, why=why, fix=again)
 
 
 def check_pins(job: Job) -> None:
@@ -177,6 +192,8 @@ def _files_frame(spark: SparkSession, source: Source, pin: Mapping[str, object])
         if not source.option("mode") and corrupt_record(source) not in map(str.lower, declared):
             reader = reader.option("mode", "FAILFAST")  # Spark's own way is NULL, or no row at all, without a word
     files = files_at(source.path) if "files" in pin else []
+    if source.format in _EVOLVING and declared:
+        return _widened(reader, source, files)
     if source.columns_by != "header":
         return _loaded(reader, source.path, files)
     if not files:  # nobody but Spark can look into them
@@ -191,6 +208,22 @@ def _loaded(reader: Any, path: str, files: Sequence[SourceFile]) -> DataFrame:
     if files and not files[0].alone:
         return reader.option("basePath", path).load([file.place for file in files])
     return reader.load(path)
+
+
+def _widened(reader: Any, source: Source, files: Sequence[SourceFile]) -> DataFrame:
+    """The files by the types of one of them, as Spark has it, but for what is declared: a wider type, which others may
+    have, and a column that it lacks. A plan looked whether any file has that."""
+    from pyspark.sql.types import StructType
+
+    assert source.path is not None
+    frame = _loaded(reader, source.path, files)
+    declared = {c.name: "string" if c.type.startswith(_PADDED) else c.type for c in source.columns if c.type}
+    said = cast(StructType, StructType.fromDDL(_schema(declared))) if declared else StructType()
+    looked_at = source.format == "parquet" and files
+    schema = read_as(frame.schema, said, [name.lower() for name in declared] if looked_at else ())
+    if schema.simpleString() == frame.schema.simpleString():
+        return frame
+    return _loaded(reader.schema(schema), source.path, files)
 
 
 def _schema(columns: Mapping[str, str]) -> str:

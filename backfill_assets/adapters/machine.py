@@ -14,6 +14,7 @@ from pathlib import Path
 from backfill_assets.adapters.jar_hashes import PUBLISHED, check_jars
 from backfill_assets.core.errors import SettingsError
 from backfill_assets.core.settings import Settings
+from backfill_assets.files.no_access import READ_ONLY, WRITABLE, is_read_only
 from backfill_assets.plan.batch_size import Machine
 from backfill_assets.project.object_store import is_s3
 from backfill_assets.project.source_places import source_places
@@ -174,10 +175,11 @@ def check_room(location: str) -> int:
             fix="free some room, or set `warehouse:` in backfill.yml (or BACKFILL_WAREHOUSE) to another disk",
         )
     if not os.access(folder, os.W_OK):
+        stuck = is_read_only(folder)
         raise SettingsError(
             f"the warehouse {location} cannot be written",
-            why=f"no permission on {folder}",
-            fix="change its owner or move it",
+            why=f"{folder} {READ_ONLY}" if stuck else f"no permission on {folder}",
+            fix=WRITABLE if stuck else "change its owner or move it",
         )
     return free
 

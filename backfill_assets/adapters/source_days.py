@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, cast
 from urllib.parse import unquote
 
 from backfill_assets.adapters.csv_days import csv_days, is_readable, span_of
+from backfill_assets.adapters.parquet_footer import parquet_footer, value
 from backfill_assets.adapters.source_files import SourceFile, can_list, each_file, files_at
 from backfill_assets.adapters.source_table import source_table
 from backfill_assets.core.intervals import NOTHING, Ranges, utc
 from backfill_assets.core.model import Source
 from backfill_assets.plan.source_bytes import SourcePart
-from backfill_assets.project.object_store import UnreachableError
 
 MOST_FILES = 5_000
 """Looking at the footers of more Parquet files would make planning slow."""
@@ -110,14 +110,7 @@ def _values(column: Any) -> list[Any]:
     try:
         return column.to_pylist()
     except (OverflowError, ValueError):
-        return [_value(column[i].as_py) for i in range(len(column))]
-
-
-def _value(value: Callable[[], Any]) -> Any:
-    try:
-        return value()
-    except (OverflowError, ValueError):
-        return None
+        return [value(column[i].as_py) for i in range(len(column))]
 
 
 def physical_name(table: Any, column: str) -> str:
@@ -141,33 +134,10 @@ def file_days(file: SourceFile, source: Source, *, read: bool = False) -> Ranges
 
 
 def _footer(file: SourceFile, column: str) -> Ranges | None:
-    from pyarrow import ArrowInvalid
-    from pyarrow.parquet import ParquetFile
-
-    try:
-        with file.opened() as opened:
-            said: Any = ParquetFile(opened).metadata
-    except UnreachableError:  # that nobody answers does not make its days unknown
-        raise
-    except (ArrowInvalid, OSError, UnicodeError):
-        return None
-    if said.num_rows == 0:
-        return NOTHING
-    places = [i for i in range(said.num_columns) if said.schema.column(i).path.lower() == column]
-    if not places:
-        return None
-    lows: list[Any] = []
-    highs: list[Any] = []
-    for group in range(said.num_row_groups):
-        statistics = said.row_group(group).column(places[0]).statistics
-        if statistics is None or not statistics.has_min_max:
-            return None
-        low, high = _value(lambda s=statistics: s.min), _value(lambda s=statistics: s.max)
-        if low is None or high is None:
-            return None
-        lows.append(low)
-        highs.append(high)
-    return value_span(min(lows), max(highs))
+    said = parquet_footer(file, column)
+    if said is None or not said.rows:
+        return NOTHING if said else None
+    return value_span(*said.ends) if said.ends else None
 
 
 def value_span(low: object, high: object) -> Ranges | None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
-from backfill_assets.adapters.csv_header import check_declared
+from backfill_assets.adapters.source_columns import check_declared
 from backfill_assets.adapters.source_files import SourceFile, can_list, files_at
 from backfill_assets.adapters.source_table import source_table
 from backfill_assets.core.errors import PlanError, StateError

@@ -206,7 +206,10 @@ def classified(
     if "FAILED_READ_FILE" in text and not any_of(PASSING):
         fix = "restore the file, or leave it out, then run again"
         if "COLUMN_DATA_TYPE_MISMATCH" in text:
-            fix = "write the file again with the column's type in the others, or leave it out, then run again"
+            fix = (
+                "write the file again with the column's type in the others; or declare the wider type of both in "
+                "`columns:` of the source, such as bigint: it is read so of all files then"
+            )
         return DataError(cannot, why=why, fix=fix)
     if "SQLSTATE: 42" in text or _is_a(chain, CODE_CLASSES):
         return BuildError(cannot, why=why, fix=mend)

@@ -20,6 +20,7 @@ from backfill_assets.adapters.heartbeat import (
     sending_heartbeats,
 )
 from backfill_assets.adapters.signatures import read_signers
+from backfill_assets.adapters.source_columns import file_columns
 from backfill_assets.adapters.source_days import SourceDays
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.source_ready import ready_until
@@ -40,6 +41,7 @@ from backfill_assets.files.untrusted import UNTRUSTED
 from backfill_assets.plan.dropped_columns import with_hidden_columns, with_stored_definitions
 from backfill_assets.plan.facts import Facts, bounded_now, read_facts
 from backfill_assets.plan.frozen import Frozen
+from backfill_assets.plan.odd_files import FileColumns
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.source_bytes import SourcePart
 from backfill_assets.project.loader import load_project
@@ -181,6 +183,17 @@ class Context:
             with suppress(BackfillError, OSError):
                 if (parts := self.days.parts(self.project.sources[name], pins[name])) is not None:
                     found[name] = parts
+        return found
+
+    def file_columns(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, list[FileColumns]]:
+        """What the files of each source have, frozen as `pins` say; not of those whose files do not tell, or not now:
+        who reads them says why."""
+        found: dict[str, list[FileColumns]] = {}
+        for name in (n for n in pins if n in self.project.sources):
+            source = self.project.sources[name]
+            with suppress(BackfillError, OSError):
+                if there := file_columns(source, pins[name], lambda s=source, n=name: self.days.parts(s, pins[n])):
+                    found[name] = there
         return found
 
     def _extents(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, Interval]:

@@ -14,9 +14,10 @@ from backfill_assets.core.pin import Pins
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen import Continued
 from backfill_assets.plan.leases import Claim
+from backfill_assets.plan.odd_files import odd_files
 from backfill_assets.plan.offered import with_smallest
 from backfill_assets.plan.plan import by_now, make_plan
-from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.plan.stages import Build, Plan, PlanWarning, Request
 from backfill_assets.plan.stored import stored_plan, stored_request
 from backfill_assets.plan.uncovered import Uncovered, uncovered
 from backfill_assets.promote.lifecycle import find_plan, read_claim
@@ -45,6 +46,7 @@ def plan_request(
     claim = claim_of(context, plan) if resume else Claim()
     if resume and not request.restate:
         plan = resumed(context.project, context.control, context.pins, plan, claim)
+    plan = replace(plan, warnings=(*plan.warnings, *find_odd_files(context, plan)))
     return with_measured_batches(context, facts, plan, claim)
 
 
@@ -68,6 +70,14 @@ def continued_reads(context: Context, plan: str, model: str, intervals: Ranges, 
 def find_uncovered(context: Context, plan: Plan) -> tuple[Uncovered, ...]:
     """Where sources have no rows for what the plan builds, as far as files say."""
     return uncovered(context.project, plan, context.source_days(plan.sources))
+
+
+def find_odd_files(context: Context, plan: Plan) -> tuple[PlanWarning, ...]:
+    """Columns that files lack, or have as another type, of what the plan's builds read."""
+    building = {stage.model for stage in plan.stages if isinstance(stage, Build)}
+    read = {u.name for name in building for u in context.project.models[name].upstreams}
+    pins = {name: pin for name, pin in plan.sources.items() if name in read}
+    return odd_files(context.project, plan, context.file_columns(pins))
 
 
 def claim_of(context: Context, plan: Plan) -> Claim:

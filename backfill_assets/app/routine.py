@@ -11,7 +11,7 @@ from backfill_assets.app.carry_out import Carried, Follow, carry_out, unseen
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import seal_release
 from backfill_assets.app.gate import promotion_case
-from backfill_assets.app.plan import plan_request
+from backfill_assets.app.plan import find_odd_files, plan_request
 from backfill_assets.app.promote import Promoted
 from backfill_assets.app.release import mover
 from backfill_assets.app.watch import find_unsettled
@@ -20,7 +20,7 @@ from backfill_assets.core.errors import BackfillError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.published import published
-from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.plan.stages import Plan, PlanWarning, Request
 from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.extend import as_published, routine_case, settling_case
 from backfill_assets.promote.obstacle import Obstacle
@@ -36,6 +36,8 @@ class Settled:
 
     replaced: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
     held: tuple[Obstacle, ...] = ()
+    odd: tuple[PlanWarning, ...] = ()
+    """Of the files that were read for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +49,8 @@ class Extended:
     settled: Settled
     left: tuple[Obstacle, ...] = ()
     """What it did not build, as it would read something else than what was published."""
+    odd: tuple[PlanWarning, ...] = ()
+    """Files that lack columns that were read, or have them as another type."""
 
     @property
     def held(self) -> tuple[Obstacle, ...]:
@@ -67,8 +71,9 @@ def extend(context: Context, *, run: str = "", follow: Follow = unseen) -> Exten
     with sending_heartbeats(context.warehouse, run, routine=True):  # heavy builds let it go first
         settled = _settle(shown, run=run, follow=follow)
         plan, left = as_published(shown.project, plan_request(shown, resume=False))
+        odd = tuple(dict.fromkeys((*settled.odd, *find_odd_files(shown, plan))))
         carried = carry_out(shown, plan, run=run, follow=follow)
-        return Extended(carried=carried, promoted=promote_green(shown), settled=settled, left=left)
+        return Extended(carried=carried, promoted=promote_green(shown), settled=settled, left=left, odd=odd)
 
 
 def _settle(context: Context, *, run: str, follow: Follow) -> Settled:
@@ -82,9 +87,10 @@ def _settle(context: Context, *, run: str, follow: Follow) -> Settled:
         if request is None:
             return Settled(held=left)
         plan = make_plan(context.project, facts, request)
+        odd = find_odd_files(context, plan)
         carry_out(context, plan, run=run, follow=follow)
         done = _show_settled(context, request, plan)
-        return replace(done, held=(*left, *done.held))
+        return replace(done, held=(*left, *done.held), odd=odd)
     except BackfillError as error:
         what = f"what is provisional could not be built again: {error.what}; {error.why}"
         held = Obstacle(model=context.environment, what=what, remedy=f"{error.fix}; then backfill routine")

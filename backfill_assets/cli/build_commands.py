@@ -187,7 +187,7 @@ def apply(
     """
     from backfill_assets.app.apply import build_started, check_built, promote_applied, start_apply
     from backfill_assets.cli.applied import applied_json, print_applied
-    from backfill_assets.cli.plan_text import print_ahead, print_copied, print_frozen
+    from backfill_assets.cli.plan_text import print_ahead, print_copied, print_frozen, print_warnings
     from backfill_assets.cli.plans import print_amendment, print_opened
 
     request, reason = explained(request, why), reason_of(outside_windows, "--outside-windows")
@@ -211,6 +211,7 @@ def apply(
         print_copied(started.plan, context.project)
         print_frozen(started.whole, context.project)
         print_ahead(started.ahead)
+        print_warnings(started.odd)
         if started.maintenance:
             echo(started.maintenance.sentence)
     hold = context.hold(regardless=reason, waits=not no_wait)
@@ -255,6 +256,7 @@ def routine(as_json: AsJson = False) -> None:
     """
     from backfill_assets.app.routine import extend
     from backfill_assets.cli.outcomes import outcomes_json, print_outcomes
+    from backfill_assets.cli.plan_text import print_warnings
     from backfill_assets.cli.promotion import print_promotion, promotion_json
     from backfill_assets.cli.rules import print_notes
 
@@ -268,11 +270,13 @@ def routine(as_json: AsJson = False) -> None:
                 "promotion": promotion_json(promoted.before, promoted.environment, promoted.verdict),
                 "settled": {name: part.to_plain() for name, part in done.settled.replaced.items()},
                 "held_back": [str(obstacle) for obstacle in done.held],
+                "warnings": to_plain(done.odd),
             }
         )
     else:
         for name, part in done.settled.replaced.items():
             echo(f"settling: {name} {part} was built again, as its sources changed")
+        print_warnings(done.odd)
         print_outcomes(carried.plan, carried.outcomes, carried.project)
         print_promotion(promoted.before, promoted.environment, promoted.verdict)
         for obstacle in done.held:

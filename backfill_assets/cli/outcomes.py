@@ -18,6 +18,11 @@ from backfill_assets.plan.commands import apply_command, promote_command
 from backfill_assets.plan.stages import Plan, Promote
 
 
+def _rows(outcome: Outcome) -> str:
+    """What this run wrote: that of the days which were complete before it is not counted again."""
+    return f"{outcome.rows:,} rows{' by this run' if outcome.green - outcome.built else ''}"
+
+
 def print_outcomes(plan: Plan, outcomes: Mapping[str, Outcome], project: Project, opened: str = "") -> None:
     """What an apply did, what failed, and how to mend it; `opened` is the id of the stored plan that it worked on."""
     console = out()
@@ -33,7 +38,7 @@ def print_outcomes(plan: Plan, outcomes: Mapping[str, Outcome], project: Project
             Text("done" if outcome.ok else "incomplete", style="green" if outcome.ok else "red"),
             Text(name, style="bold"),
             f"{done} of {amount(asked, cadence)} green",
-            f"{outcome.rows:,} rows",
+            _rows(outcome),
             f"{outcome.wall:.1f} s",
         )
     if outcomes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -27,7 +26,7 @@ from backfill_assets.plan.other_ways import other_ways
 from backfill_assets.plan.scope_text import scope_words
 from backfill_assets.plan.sized_batches import sized_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
-from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote
+from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, PlanWarning, Promote
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.watch.notice import Notice
@@ -87,7 +86,7 @@ def print_plan(
         console.print(Text(one_line(f"{other.words} ")) + Text(one_line(other.command), style="bold"))
     print_frozen(plan, project)
     _print_cut_offs(plan, project)
-    _print_warnings(console, plan)
+    print_warnings(plan.warnings)
     for text in plan.texts:
         console.print(Text(text_line(text, project)))
     for sentence in (
@@ -239,8 +238,10 @@ def _change_lines(plan: Plan, name: str) -> list[Text]:
     return [head, *given, *reads, *(Text(line, style="dim") for line in because), *how]
 
 
-def _print_warnings(console: Console, plan: Plan) -> None:
-    for warning in plan.warnings:
+def print_warnings(warnings: Sequence[PlanWarning]) -> None:
+    """What is odd without being an error, each with its place."""
+    console = out()
+    for warning in warnings:
         console.print(Text("warning ", style="yellow") + Text(f"{warning.place}: {warning.what}"))
         for word, said in (("why", warning.why), ("fix", warning.fix)):
             if said:

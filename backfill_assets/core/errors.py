@@ -115,6 +115,10 @@ class SourceChangedError(TransientBuildError):
     divisible = False
 
 
+class SourceRewrittenError(BuildError):
+    """A source's files are not those that the plan froze, and will not be again: some were written again, or came."""
+
+
 class EngineDiedError(TransientBuildError):
     """What computes is gone, whatever it was doing. Another one may be opened."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import dagster as dg
 
 from backfill_assets.app.apply import Started, build_started, check_built, left_of_plan, promote_applied, start_apply
@@ -31,6 +33,7 @@ from backfill_assets.plan.other_ways import other_ways
 from backfill_assets.plan.request_parsing import days_of, reason_of
 from backfill_assets.plan.scope_text import scope_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
+from backfill_assets.plan.stages import PlanWarning
 from backfill_assets.project.dagster_names import APPLY_STEP
 
 
@@ -110,6 +113,7 @@ def routine_job(run: Launched) -> None:
             log_outcome(run.context, run.step, run.context.project.models[name], outcome)
     for name, part in done.settled.replaced.items():
         run.log.info(f"{name}: {part} is provisional and was built again, as its sources changed")
+    _log_odd(run.log, done.odd)
     run.report_views()
     if held := done.held:
         raise dg.Failure(description="\n\n".join(map(str, held)), allow_retries=False)
@@ -150,6 +154,11 @@ def _log_sampled(run: Launched, done: Sampled) -> None:
         log.info(f"{model.model}, {diff.old} → {diff.new}: {row_line(model)}")
 
 
+def _log_odd(log: Log, odd: Sequence[PlanWarning]) -> None:
+    for one in odd:
+        log.warning(f"{one.place}: {one.what}. {one.why}; {one.fix}")
+
+
 def _log_started(run: Launched, started: Started) -> None:
     """What is known before anything is built; the run is tagged with the stored plan."""
     plan, log, models = started.whole, run.log, run.context.project.models
@@ -162,6 +171,7 @@ def _log_started(run: Launched, started: Started) -> None:
         log.warning(sentence)
     for obstacle in started.ahead:
         log.warning(f"this can be built, but not be shown then: {obstacle}")
+    _log_odd(log, started.odd)
     for sentence in smallest_words(plan, models, started.estimate):
         log.info(sentence)
     if started.maintenance:

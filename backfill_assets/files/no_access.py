@@ -18,17 +18,30 @@ SHARED = (
 )
 """What a warehouse in a folder needs that several accounts use."""
 
+READ_ONLY = "is on a file system that is read-only (mounted so, or since an error of its disk)"
+WRITABLE = "mount it so that it can be written (`mount -o remount,rw`), or set `warehouse:` to another place"
+
 
 class NoAccessError(StateError):
     """This account may not use a folder or a file. That says nothing of what is in it."""
 
 
 def no_access(path: str | os.PathLike[str], fix: str = SHARED) -> NoAccessError:
-    """The refusal: which account, and what of the path it may not use."""
+    """The refusal: which account, and what of the path it may not use; or that nobody can write there."""
     closed = _closed(Path(path))
+    if is_read_only(closed):
+        return NoAccessError(f"{path} cannot be written", why=f"{closed} {READ_ONLY}", fix=WRITABLE)
     return NoAccessError(
         f"the account {_user(os.geteuid())} may not use {path}", why=f"{closed} {rights_of(closed)}", fix=fix
     )
+
+
+def is_read_only(path: str | os.PathLike[str]) -> bool:
+    """Whether nobody can write there, whatever the rights: the file system does not take it."""
+    try:
+        return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
 
 
 def _closed(path: Path) -> Path:

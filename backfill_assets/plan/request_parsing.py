@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -104,15 +105,18 @@ def days_of(text: str, option: str = "") -> tuple[str, Interval]:
     try:
         if not model.strip():
             raise ValueError("no model")
+        if not days.strip():
+            raise ValueError("no day")
         start, end = _moment(first), _after(last or first)
         if start >= end:
             raise ValueError("the last day comes before the first")
         return model.strip(), Interval(start, end)
     except ValueError as error:
+        named = re.match(r"[^\W\d][\w.]*", text.strip())
         raise UsageError(
             f"{option}{text} is not understood",
-            why=f"it names a model, then the first and the last day ({error})",
-            fix=f"write {option}campaign_performance:2024-03-01..2024-03-04",
+            why=f"it names a model, then the first and the last day ({_lacking(error)})",
+            fix=f"write {option}{named[0] if named else 'campaign_performance'}:2024-03-01..2024-03-04",
         ) from None
 
 
@@ -131,6 +135,12 @@ def instant(text: str | None, option: str, *, last: bool = False) -> datetime | 
             why=str(error) if "year" in str(error) and "range" not in str(error) else "it must be ISO 8601",
             fix=f"write {option} 2024-03-01, or 2024-03-01T05:00",
         ) from None
+
+
+def _lacking(error: ValueError) -> str:
+    """In our words: those of Python speak of an `isoformat string`, or of a month of 1..12."""
+    ours = ("no model", "no day", "the last day", "the year is")
+    return str(error) if str(error).startswith(ours) else "days are written 2024-03-01, or 2024-03-01T05:00"
 
 
 def _moment(text: str) -> datetime:

@@ -45,7 +45,11 @@ def _parquet(path: str) -> tuple[Column, ...]:
     if "://" not in path and not Path(path).exists():
         raise FileNotFoundError(f"nothing at {path}")
     system, place = arrow_path(path)
-    schema = dataset.dataset(place, filesystem=system, format="parquet", partitioning="hive").schema
+    return arrow_columns(dataset.dataset(place, filesystem=system, format="parquet", partitioning="hive").schema)
+
+
+def arrow_columns(schema: Any) -> tuple[Column, ...]:
+    """The columns of an Arrow schema, without a type where it is not plain."""
     return tuple(Column(name=f.name, type=_arrow_type(f.type)) for f in schema)
 
 

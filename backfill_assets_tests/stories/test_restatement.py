@@ -165,7 +165,7 @@ def test_what_is_not_shown_is_not_restated(spark: SparkSession, tmp_path: Path, 
     said = backfill("plan", "--restate", "daily:2024-01-03", project=root)
     assert said.code == 1 and "cannot be restated" in said.err and "fix:" in said.err
     said = backfill("plan", "--restate", "daily=2024-01-03", project=root)
-    assert said.code == 2 and "--restate campaign_performance:2024-03-01..2024-03-04" in said.err
+    assert said.code == 2 and "--restate daily:2024-03-01..2024-03-04" in said.err
 
 
 def test_only_what_reads_a_changed_column_is_rebuilt(spark: SparkSession, tmp_path: Path, environment: str) -> None:

@@ -31,6 +31,9 @@ class Spark:
     def conf(self) -> Any:
         return self
 
+    def get(self, name: str) -> str:
+        return ""
+
     def set(self, *_: object) -> None: ...
 
     def get(self, *_: object) -> str:

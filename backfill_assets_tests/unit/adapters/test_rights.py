@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.folder import ArrowFolder
+from backfill_assets.adapters.machine import check_room
 from backfill_assets.adapters.rights import check_rights
 from backfill_assets.adapters.warehouse import as_it_is, open_store, read_identity, write_identity
 from backfill_assets.cli.app import _end  # pyright: ignore[reportPrivateUsage]
 from backfill_assets.core.errors import SettingsError, StateError
 from backfill_assets.core.settings import Settings
-from backfill_assets.files.no_access import NoAccessError
+from backfill_assets.files.no_access import NoAccessError, no_access
 from backfill_assets.state.control import Control
 from backfill_assets.state.identity import IDENTITY
 from backfill_assets_tests.fakes import NOW, a_pointer, days
@@ -149,3 +152,20 @@ def test_any_other_file_is_told_without_a_report(tmp_path: Path, capsys: pytest.
     said = " ".join(capsys.readouterr().err.split())
     assert ended.value.code == 1 and "may not use" in said and "give this account the rights" in said
     assert "maintainers" not in said
+
+
+def test_a_file_system_that_is_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No owner and no rights help there. Found where a build begins, and where an account is refused."""
+    real = os.statvfs(tmp_path)
+
+    class ReadOnly:
+        f_flag = real.f_flag | os.ST_RDONLY
+
+    monkeypatch.setattr(os, "statvfs", lambda _: ReadOnly())
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=2**40))
+    with pytest.raises(SettingsError) as raised:
+        check_room(str(tmp_path))
+    for refused in (raised.value, no_access(tmp_path)):
+        assert "is on a file system that is read-only" in refused.why and "remount,rw" in refused.fix
+        assert "owner" not in refused.fix

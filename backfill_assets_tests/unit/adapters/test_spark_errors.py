@@ -261,3 +261,10 @@ def test_a_query_from_a_record_has_no_line() -> None:
     query = Query(path=ROOT / "models" / "lsub.sql", line=0)
     assert classified(chain, "prepare lsub", root=ROOT, query=query).why == f"{SUBQUERY} (models/lsub.sql)"
     assert classified(chain, "compare lsub", root=ROOT).why == f"{SUBQUERY}; line 1 pos 64"
+
+
+def test_a_column_of_another_type_in_a_file_can_be_declared() -> None:
+    """Not written again alone: Spark reads the narrower ones as the wider type that is declared."""
+    said = "[FAILED_READ_FILE.PARQUET_COLUMN_DATA_TYPE_MISMATCH] Error while reading file a.parquet. SQLSTATE: KD001"
+    error = classified([JavaCause("org.apache.spark.SparkException", said)], "build a")
+    assert "declare the wider type of both in `columns:`" in error.fix

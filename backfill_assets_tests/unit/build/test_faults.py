@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
+import pytest
+
+from backfill_assets.adapters.inputs import check_pin
+from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.build.apply import apply
 from backfill_assets.build.build import build
-from backfill_assets.build.engine import Engine, Job
+from backfill_assets.build.engine import Engine, Job, SourceInput
 from backfill_assets.build.events import BatchDivided, BatchFailed, EngineRestarted
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.core.errors import (
@@ -17,10 +22,12 @@ from backfill_assets.core.errors import (
     EngineOutOfMemoryError,
     SettingsError,
     SourceChangedError,
+    SourceRewrittenError,
     StateError,
     TransientBuildError,
 )
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
+from backfill_assets.core.model import Source
 from backfill_assets.state.ledger import Entry, Kind, Ledger
 from backfill_assets_tests.fakes import FakeEngine, World, a_model, days, ranges
 
@@ -138,6 +145,27 @@ def test_a_source_file_that_comes_back_is_waited_for() -> None:
     assert go(world).ok
     assert [1 <= world.sleeps[0] <= 2, 2 <= world.sleeps[1] <= 3, 4 <= world.sleeps[2] <= 5] == [True] * 3
     assert [e.again for e in world.events if isinstance(e, BatchFailed)] == [True] * 3
+
+
+def test_a_source_file_that_was_written_again_is_not_waited_for(tmp_path: Path) -> None:
+    """It stays so: each batch is refused at once. What is away may come back."""
+    (tmp_path / "a.csv").write_text("1")
+    (tmp_path / "b.csv").write_text("1")
+    source = Source(name="raw", format="csv", path=str(tmp_path), file=tmp_path)
+    read = SourceInput(source=source, pin=FilePins().pin(source))
+    (tmp_path / "a.csv").write_text("12")
+    world = World(a_model("a", batch_size=2, retries=4))
+    world.engine.before_write = lambda job, interval: check_pin(read)
+    outcome = go(world)
+    assert "a file of it was written again" in outcome.failures[0].error
+    assert not world.sleeps and len(failed(world)) == 5
+    (tmp_path / "c.csv").write_text("1")
+    with pytest.raises(SourceRewrittenError, match="it has 3 files by now, of 2"):
+        check_pin(read)
+    for name in "ac":
+        (tmp_path / f"{name}.csv").unlink()
+    with pytest.raises(SourceChangedError, match="1 of its 2 files are there"):
+        check_pin(read)
 
 
 # --- a dead engine ----------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from backfill_assets.core.errors import UsageError
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.request_parsing import days_of
@@ -31,3 +32,22 @@ def test_many_in_one_command() -> None:
     assert restate_command(("a:2024-03-01", "b:2024-03-01..2024-03-03")) == (
         "backfill apply --restate a:2024-03-01 --restate b:2024-03-01..2024-03-03"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "why", "model"),
+    [
+        ("cust_day", "no day", "cust_day"),
+        ("cust_day:", "no day", "cust_day"),
+        ("cust_day:2024-13-01", "days are written 2024-03-01", "cust_day"),
+        ("cust_day=2024-01-03", "no day", "cust_day"),
+        (":2024-01-03", "no model", "campaign_performance"),
+        ("2024-01-03", "no day", "campaign_performance"),
+    ],
+)
+def test_what_is_no_range_is_told_with_the_models_own_name(text: str, why: str, model: str) -> None:
+    """And not in Python's words, which speak of an isoformat string."""
+    with pytest.raises(UsageError) as raised:
+        days_of(text)
+    assert f"({why}" in raised.value.why and "isoformat" not in raised.value.why
+    assert raised.value.fix == f"write {model}:2024-03-01..2024-03-04"

@@ -1,0 +1,80 @@
+"""What does a Parquet file say of itself, without a look at its rows? Its columns, and how far one of them reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from backfill_assets.adapters.source_files import SourceFile
+from backfill_assets.core.model import Column
+from backfill_assets.project.file_schema import arrow_columns
+from backfill_assets.project.object_store import UnreachableError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Footer:
+    """What a file says of itself."""
+
+    rows: int
+    columns: tuple[Column, ...] | None
+    """Its own, in their order, with the types that Spark has for them as far as they are plain; None: of a kind that
+    is not known here."""
+    ends: tuple[Any, Any] | None
+    """The least and the largest value of the column that was asked about; None where it does not say them."""
+
+
+def parquet_footer(file: SourceFile, column: str | None) -> Footer | None:
+    """A file's footer, with the ends of a column in any letters; None where it has none that can be read."""
+    return _footer(file, (column or "").lower())
+
+
+@lru_cache(maxsize=20_000)
+def _footer(file: SourceFile, column: str) -> Footer | None:
+    from pyarrow import ArrowInvalid
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with file.opened() as opened:
+            said: Any = ParquetFile(opened).metadata
+    except UnreachableError:  # that nobody answers says nothing of the file
+        raise
+    except (ArrowInvalid, OSError, UnicodeError):
+        return None
+    return Footer(rows=said.num_rows, columns=_columns(said), ends=_ends(said, column) if column else None)
+
+
+def _columns(said: Any) -> tuple[Column, ...] | None:
+    from pyarrow import ArrowException
+
+    try:
+        return arrow_columns(said.schema.to_arrow_schema())
+    except (ArrowException, UnicodeError):
+        return None
+
+
+def _ends(said: Any, column: str) -> tuple[Any, Any] | None:
+    places = [i for i in range(said.num_columns) if said.schema.column(i).path.lower() == column]
+    if not places:
+        return None
+    lows: list[Any] = []
+    highs: list[Any] = []
+    for group in range(said.num_row_groups):
+        statistics = said.row_group(group).column(places[0]).statistics
+        if statistics is None or not statistics.has_min_max:
+            return None
+        low, high = value(lambda s=statistics: s.min), value(lambda s=statistics: s.max)
+        if low is None or high is None:
+            return None
+        lows.append(low)
+        highs.append(high)
+    return (min(lows), max(highs)) if lows else None
+
+
+def value(value: Callable[[], Any]) -> Any:
+    """As Python has it; None for a date or an instant of a year that Python does not know."""
+    try:
+        return value()
+    except (OverflowError, ValueError):
+        return None

@@ -1,0 +1,99 @@
+"""Which of a source's columns do its files have, and as which types? By headers of CSV files and footers of Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from backfill_assets.adapters.csv_header import Columns, as_declared, columns_of, corrupt_record, header_of, unlike
+from backfill_assets.adapters.parquet_footer import parquet_footer
+from backfill_assets.adapters.source_files import SourceFile, each_file, files_at
+from backfill_assets.core.intervals import NOTHING
+from backfill_assets.core.model import Source
+from backfill_assets.plan.odd_files import FileColumns
+from backfill_assets.plan.source_bytes import SourcePart
+
+_MOST_FILES = 1_000
+"""Looked into by a plan, for a column that few of them have."""
+
+
+def check_declared(source: Source, files: Sequence[SourceFile]) -> None:
+    """Raise PlanError where no file has a column that the source declares. As many files are looked at as that takes,
+    the newest first, as a column may be younger than most; of very many nothing is said."""
+    if not _say_names(source):
+        return
+    missing = {c.name for c in source.columns if c.name.lower() != corrupt_record(source)}
+    newest: SourceFile | None = None
+    for file in _newest(files, _MOST_FILES + 1):
+        columns = _columns(source, file)
+        if columns is None:
+            return
+        newest = newest or (file if columns.there else None)
+        missing -= {*columns.there, *columns.folders}
+        if not missing:
+            return
+    if newest is not None and len(files) <= _MOST_FILES:
+        names = ", ".join(c.name for c in source.columns if c.name in missing)
+        what = f"no file of source {source.name} has the column {names}"
+        raise unlike(source, newest, _names(source, newest) or (), what)
+
+
+def file_columns(
+    source: Source, pin: Mapping[str, object], find_parts: Callable[[], Sequence[SourcePart] | None]
+) -> list[FileColumns]:
+    """What the newest files of a source have, in the order of their names, and the first of all: its types are what
+    Spark takes those of all for. None of those that do not say it. `find_parts`: of which time each file is."""
+    if source.path is None or "files" not in pin or not _say_names(source):
+        return []
+    files, parts = files_at(source.path), find_parts()
+    days = [part.days for part in parts] if parts and len(parts) == len(files) else [None] * len(files)
+    newest = {*_newest(files, _MOST_FILES), *files[:1]}
+    looked = [(file, span) for file, span in zip(files, days, strict=True) if file in newest]
+    every = each_file([file for file, _ in looked], lambda file: _types(source, file))
+    return [
+        FileColumns(
+            name="/".join(file.inside),
+            days=NOTHING if _is_empty(source, file) else span,
+            written=file.written,
+            columns=types,
+        )
+        for (file, span), types in zip(looked, every, strict=True)
+        if types
+    ]
+
+
+def _say_names(source: Source) -> bool:
+    return source.columns_by == "header" or (source.format == "parquet" and bool(source.columns))
+
+
+def _newest(files: Sequence[SourceFile], at_most: int) -> list[SourceFile]:
+    return sorted(files, key=lambda file: file.written, reverse=True)[:at_most]
+
+
+def _columns(source: Source, file: SourceFile) -> Columns | None:
+    if source.format == "csv":
+        return columns_of(source, file)
+    names = _names(source, file)
+    return None if names is None else as_declared(source, file, names)
+
+
+def _names(source: Source, file: SourceFile) -> tuple[str, ...] | None:
+    if source.format == "csv":
+        return header_of(source, file)
+    footer = parquet_footer(file, source.time_column)
+    return None if footer is None or footer.columns is None else tuple(column.name for column in footer.columns)
+
+
+def _types(source: Source, file: SourceFile) -> dict[str, str | None] | None:
+    """The columns by their names in lower case; those of folders have no type."""
+    names = _names(source, file)
+    if names is None:
+        return None
+    folders = {part.partition("=")[0].lower(): None for part in file.inside[:-1] if "=" in part}
+    footer = parquet_footer(file, source.time_column) if source.format == "parquet" else None
+    known = {c.name.lower(): c.type for c in footer.columns or ()} if footer else dict.fromkeys(map(str.lower, names))
+    return known | folders if names else None
+
+
+def _is_empty(source: Source, file: SourceFile) -> bool:
+    footer = parquet_footer(file, source.time_column) if source.format == "parquet" else None
+    return footer is not None and not footer.rows

@@ -1,0 +1,145 @@
+"""Do the files that are to be read have the columns that models read, as the others do? What a plan says where not.
+
+A column that only newer files have came in the course of time. One that older files have and a newer one lacks was
+forgotten more often than it was meant, and is NULL without an error. A type that is wider than that of the first file
+makes Spark refuse the file, unless it is declared.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.model import UNKNOWN, Project, Source
+from backfill_assets.core.wording import first_few, listed
+from backfill_assets.plan.reasons import reads_of
+from backfill_assets.plan.stages import Build, Plan, PlanWarning
+from backfill_assets.sql.wider_types import widens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileColumns:
+    """What a file of a source has."""
+
+    name: str
+    """Its path below the source's."""
+    days: Ranges | None
+    """Of which time it has rows; None: nobody knows."""
+    written: datetime
+    columns: Mapping[str, str | None]
+    """In lower case, with their types; None: the format says none, or it is not plain."""
+
+
+def odd_files(project: Project, plan: Plan, files: Mapping[str, Sequence[FileColumns]]) -> tuple[PlanWarning, ...]:
+    """A warning for each column that files lack, or have as a type that is not read. `files`: of sources that the plan
+    reads, those that were looked at, with the first of all."""
+    found: list[PlanWarning] = []
+    for name, there in files.items():
+        source = project.sources[name]
+        reads = _reads(project, plan, source)
+        for column in (c.name for c in source.columns if c.name.lower() in reads):
+            low, readers = column.lower(), reads[column.lower()]
+            hit = [f for f in there if any(_meets(project, model, days, f) for model, days in readers.items())]
+            if lacking := _lacking(low, hit, there):
+                found.append(_lacks(project, source, column, [*readers], lacking, there))
+            elif source.format == "parquet" and (others := _unread(source, low, hit, there)):
+                found.append(_of_another_type(project, source, column, [*readers], others, there))
+    return tuple(found)
+
+
+def _reads(project: Project, plan: Plan, source: Source) -> dict[str, dict[str, Ranges]]:
+    """Column (in lower case) → the models that read it with what is built of them."""
+    found: dict[str, dict[str, Ranges]] = defaultdict(dict)
+    every = {column.name.lower() for column in source.columns}
+    for stage in plan.stages:
+        if isinstance(stage, Build) and any(u.name == source.name for u in project.models[stage.model].upstreams):
+            known = reads_of(project.signatures.get(stage.model, UNKNOWN), source.name)
+            for column in {name.lower() for name in known} or every:
+                found[column][stage.model] = stage.intervals
+    return found
+
+
+def _meets(project: Project, model: str, intervals: Ranges, file: FileColumns) -> bool:
+    if file.days is None:
+        return True
+    calendar = project.models[model].calendar
+    return bool(Ranges.of(calendar.meeting(part) for part in file.days) & intervals)
+
+
+def _lacking(column: str, hit: Sequence[FileColumns], there: Sequence[FileColumns]) -> list[FileColumns]:
+    """The files without a column that one of an earlier time has: by their rows where that is known of all."""
+    spans = [span for file in there if (span := file.days.span if file.days else None)]
+    timed = len(spans) == len(there)
+
+    def time(file: FileColumns) -> datetime:
+        span = file.days.span if timed and file.days else None
+        return span.start if span else file.written
+
+    having = [time(file) for file in there if column in file.columns]
+    return [file for file in hit if column not in file.columns and having and time(file) > min(having)]
+
+
+def _lacks(
+    project: Project, source: Source, column: str, readers: Sequence[str], lacking: Sequence[FileColumns],
+    there: Sequence[FileColumns],
+) -> PlanWarning:  # fmt: skip
+    older = next(file.name for file in there if column.lower() in file.columns)
+    return _warning(
+        project,
+        source,
+        readers,
+        what=f"{_files(lacking)} of {source.name} lack{'s' * (len(lacking) == 1)} the column {column}, which "
+        f"{listed(readers)} read{'s' * (len(readers) == 1)}: it is NULL in these rows",
+        why=f"files of an earlier time have it, such as {older}; a column that is gone was seldom meant to be NULL",
+        fix="write the file again with the column, then plan again; a `not_null` audit keeps such rows back",
+    )
+
+
+def _read_type(source: Source, column: str, there: Sequence[FileColumns]) -> str | None:
+    """As which type Spark reads a column: that of the first file, or the declared one where it is wider."""
+    first = there[0].columns.get(column)
+    said = next((c.type for c in source.columns if c.name.lower() == column), None)
+    return said if first and said and widens(first, said) else first or said
+
+
+def _unread(source: Source, column: str, hit: Sequence[FileColumns], there: Sequence[FileColumns]) -> list[FileColumns]:
+    read = _read_type(source, column, there)
+    return [
+        file
+        for file in hit
+        if read and (type_ := file.columns.get(column)) and type_ != read and not widens(type_, read)
+    ]
+
+
+def _of_another_type(
+    project: Project, source: Source, column: str, readers: Sequence[str], others: Sequence[FileColumns],
+    there: Sequence[FileColumns],
+) -> PlanWarning:  # fmt: skip
+    low = column.lower()
+    types = {type_ for file in there if (type_ := file.columns.get(low))}
+    wide = next((t for t in sorted(types) if all(o == t or widens(o, t) for o in types)), None)
+    fix = "write the file again with the type of the others, then plan again"
+    if wide:
+        fix = f"declare `{column}: {wide}` in {source.file.name}:{source.line}, in `columns:` with all others that are "
+        fix += "read: it is read so of all files then"
+    return _warning(
+        project,
+        source,
+        readers,
+        what=f"{_files(others)} of {source.name} cannot be read by {listed(readers)}: {column} is "
+        f"{others[0].columns[low]} there, and {_read_type(source, low, there)} is read",
+        why=f"Spark takes the types of {there[0].name} for those of all files, but for wider ones that are declared",
+        fix=fix,
+    )
+
+
+def _files(files: Sequence[FileColumns]) -> str:
+    return first_few(sorted(file.name for file in files))
+
+
+def _warning(project: Project, source: Source, readers: Sequence[str], *, what: str, why: str, fix: str) -> PlanWarning:
+    file = source.file.relative_to(project.root) if source.file.is_relative_to(project.root) else source.file
+    return PlanWarning(model=readers[0], place=f"{file.as_posix()}:{source.line}", what=what, why=why, fix=fix)

@@ -1,0 +1,98 @@
+"""What does a plan say of files that lack a column, or have it as another type than the others?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from backfill_assets.core.intervals import Ranges, utc
+from backfill_assets.core.model import Column, ColumnRef, Project, Signature
+from backfill_assets.plan.odd_files import FileColumns, odd_files
+from backfill_assets.plan.stages import Plan
+from backfill_assets_tests.fakes import World, a_model, days, ranges
+
+WRITTEN = utc("2024-02-01")
+
+
+def a_file(name: str, day: str | None, **columns: str | None) -> FileColumns:
+    """Written in the order of the names."""
+    span = None if day is None else ranges(days(day, day)) if day else Ranges()
+    return FileColumns(name=name, days=span, written=WRITTEN + timedelta(hours=ord(name[0])), columns=columns)
+
+
+def planned(format: str = "parquet", *columns: tuple[str, str], reads: str = "amount") -> tuple[Project, Plan]:
+    """A model that reads `reads` of a source in the first ten days of 2024."""
+    world = World(a_model("d", "raw"))
+    declared = tuple(Column(name=name, type=type_) for name, type_ in columns or (("id", "int"), ("Amount", "double")))
+    source = replace(world.project.sources["raw"], format=format, columns=declared, line=7)
+    refs = frozenset(ColumnRef(table="raw", column=name) for name in reads.split())
+    signature = Signature(rows="", columns={}, column_reads={"x": refs})
+    project = replace(world.project, sources={"raw": source}, signatures={"d": signature})
+    return project, world.plan()
+
+
+def told(files: list[FileColumns], *declared: tuple[str, str], reads: str = "amount", format: str = "parquet") -> str:
+    project, plan = planned(format, *declared, reads=reads)
+    return "\n".join(w.what for w in odd_files(project, plan, {"raw": files}))
+
+
+OLD = a_file("a", "01", id="int", amount="double")
+
+
+@pytest.mark.parametrize("format", ["parquet", "csv"])
+def test_a_newer_file_that_lacks_a_column(format: str) -> None:
+    """Its rows would be NULL and published, without an error."""
+    project, plan = planned(format)
+    [found] = odd_files(project, plan, {"raw": [OLD, a_file("b", "02", id="int")]})
+    assert found.what == "b of raw lacks the column Amount, which d reads: it is NULL in these rows"
+    assert "such as a" in found.why and found.place == "sources.yml:7"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        [a_file("a", "01", id="int"), a_file("b", "02", id="int", amount="double")],
+        [a_file("z", "01", id="int"), a_file("b", "02", id="int", amount="double")],
+        [OLD, a_file("b", "02", amount="double")],
+        [OLD, a_file("b", "31", id="int")],
+        [OLD, a_file("b", "", id="int")],
+        [a_file("a", "01", id="int")],
+    ],
+    ids=["it came later", "by rows", "nobody reads it", "of no day that is built", "no rows", "none has it"],
+)
+def test_what_is_in_order(files: list[FileColumns]) -> None:
+    assert not told(files)
+
+
+def test_where_files_say_no_days_they_are_told_apart_by_when_they_were_written() -> None:
+    files = [a_file("a", None, id="int", amount="double"), a_file("b", None, id="int"), a_file("c", None, id="int")]
+    assert told(files).startswith("b, c of raw lack the column Amount")
+    assert not told([a_file("a", None, id="int"), a_file("b", None, id="int", amount="double")])
+
+
+def test_a_model_that_cannot_be_taken_apart_may_read_all() -> None:
+    assert told([OLD, a_file("b", "02", id="int")], reads="")
+
+
+WIDER = [OLD, a_file("b", "02", id="bigint", amount="double")]
+
+
+def test_a_type_that_spark_would_refuse_as_it_took_another_files() -> None:
+    project, plan = planned(reads="id")
+    [found] = odd_files(project, plan, {"raw": WIDER})
+    assert found.what == "b of raw cannot be read by d: id is bigint there, and int is read"
+    assert found.why.startswith("Spark takes the types of a for those of all files")
+    assert found.fix.startswith("declare `id: bigint` in sources.yml:7")
+
+
+def test_a_wider_type_that_is_declared() -> None:
+    assert not told(WIDER, ("id", "bigint"), reads="id")
+    assert not told(WIDER[::-1], reads="id"), "as it is where the first file has it"
+
+
+def test_types_of_which_none_is_wider() -> None:
+    project, plan = planned(reads="id")
+    [found] = odd_files(project, plan, {"raw": [OLD, a_file("b", "02", id="string", amount="double")]})
+    assert "id is string there, and int is read" in found.what and found.fix.startswith("write the file again")
