@@ -36,9 +36,6 @@ class Spark:
 
     def set(self, *_: object) -> None: ...
 
-    def get(self, *_: object) -> str:
-        return ""
-
     def sql(self, _: str) -> Any:
         from pyspark.errors import PySparkException
 
