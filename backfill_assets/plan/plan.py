@@ -30,7 +30,7 @@ from backfill_assets.plan.renamed_columns import can_be_copied, renaming
 from backfill_assets.plan.respelled import respelled, respelled_warnings
 from backfill_assets.plan.scope import scope_suffix, with_scope
 from backfill_assets.plan.select import select_models
-from backfill_assets.plan.stage_reasons import NOTHING_OVER, because, build_reason, extent, kept_reason, replaced_reason
+from backfill_assets.plan.stage_reasons import because, build_reason, extent, kept_reason, nothing_over, replaced_reason
 from backfill_assets.plan.stages import (
     Audit,
     Blocked,
@@ -170,7 +170,9 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
             )
         if not recheck and not missing:
             kept[name] = (
-                kept_reason(project, facts, name, changes[name], want & have.empty) if in_range else NOTHING_OVER
+                kept_reason(project, facts, name, changes[name], want & have.empty)
+                if in_range
+                else nothing_over(unbounded.models[name])
             )
         if _reads_declared_empty(facts, model, upstreams, want):
             reads_empty.add(name)
