@@ -34,7 +34,7 @@ def free(root: Path, now: str) -> set[str]:
 def test_a_restatement_leaves_the_old_table_and_a_code_version_lets_it_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beside the restated days the version's own table stays, with its files: other days are in it. A version of its own
+    """Beside the restated days the version's own table stays, with its files: other days are in it. Another version
     leaves nothing of either."""
     monkeypatch.setattr("backfill_assets.app.promote.prove_built", nothing_found)
     root, now = small_project(tmp_path, days=3), "2024-01-04"
