@@ -48,6 +48,7 @@ NOT_PLAYED = {
     "docs/dagster.md": ("unit/defs/test_names.py", "serves"),
     "docs/review.md": ("browser/test_review_page.py", "serves"),
     "docs/spark.md": ("stories/test_kept_session.py", "serves"),
+    "docs/how-to/erase.md": ("unit/promote/test_erasure.py", "waits for weeks: the same by a clock"),
     "docs/windows.md": ("stories/test_windows.py", "waits for the night"),
     "docs/categories.md": ("unit/sql/test_fuzz_verdict.py", "hours of edits"),
     "docs/pull-requests.md": (

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from backfill_assets.cli.terminal import out, styled
 from backfill_assets.compare.codec import diff_from_json
-from backfill_assets.compare.diff_text import row_line, type_lines
+from backfill_assets.compare.diff_text import letter_lines, row_line, type_lines
 from backfill_assets.compare.filling import FILLING
 from backfill_assets.contracts.rerun import Reruns
 from backfill_assets.core.codec import from_plain
@@ -22,7 +22,12 @@ def print_proofs(proofs: Sequence[Proof]) -> None:
         if proof.kind == DIFF:
             for model in diff_from_json(proof.document).models:
                 moved = ", ".join(m.column for m in model.moved)
-                said = [row_line(model), *([f"moved: {moved}"] if moved else []), *type_lines(model)]
+                said = [
+                    row_line(model),
+                    *([f"moved: {moved}"] if moved else []),
+                    *letter_lines(model),
+                    *type_lines(model),
+                ]
                 console.print(Text(f"compared  {model.model}  {'; '.join(said)}"))
             for line in proof.document.get(FILLING, ()):
                 console.print(Text(f"filled  {line}"))

@@ -49,6 +49,9 @@ def diff_id(diff: Diff) -> str:
 def _model(said: Json) -> Json:
     if not said["distributions"]:
         del said["distributions"]  # as diffs were written before there were any: their hash stays
+    for column in said["columns"]:
+        if not column["was"]:
+            del column["was"]  # the same
     said["old_keys"] = {"old": said["old_keys"], "new": said.pop("new_keys")}
     return {_RENAMED.get(name, name): value for name, value in said.items()} | {
         "total": _group(said["total"]),

@@ -28,6 +28,8 @@ class DiffColumn:
     new_type: str | None
     key: bool = False
     masked: bool = False
+    was: str = ""
+    """Its name on the old side, where only letters (capital or small) tell that from `name`."""
 
     @property
     def both(self) -> bool:
@@ -208,8 +210,8 @@ class ModelDiff:
     @property
     def same(self) -> bool:
         """Whether nothing is different: rows, values, columns and days."""
-        one_sided = any(not c.both for c in self.columns)
-        return self.total.rows.same and not self.moved and not one_sided and not self.only_old and not self.only_new
+        other = any(not c.both or c.was for c in self.columns)
+        return self.total.rows.same and not self.moved and not other and not self.only_old and not self.only_new
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

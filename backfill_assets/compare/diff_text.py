@@ -34,11 +34,17 @@ def key_lines(model: ModelDiff, old: str, new: str) -> list[str]:
 
 
 def column_lines(model: ModelDiff) -> list[str]:
-    """Columns that only one side has, or that changed their type."""
+    """Columns that only one side has, or that changed their type or the letters of their name."""
     new = [f"{c.name} {c.new_type}" for c in model.columns if c.old_type is None]
     gone = [f"{c.name} {c.old_type}" for c in model.columns if c.new_type is None]
     found = [f"{what}: {', '.join(names)}" for what, names in (("new", new), ("gone", gone)) if names]
-    return [*found, *type_lines(model)]
+    return [*found, *letter_lines(model), *type_lines(model)]
+
+
+def letter_lines(model: ModelDiff) -> list[str]:
+    """Columns that are written with other letters, in one line; none when there are none."""
+    names = [f"{c.was} is called {c.name}" for c in model.columns if c.was]
+    return [f"letters: {', '.join(names)}; readers that tell letters apart do not find the old name"] if names else []
 
 
 def type_lines(model: ModelDiff) -> list[str]:

@@ -180,6 +180,7 @@ def compile_diff(question: Question, old: Fields, new: Fields) -> Comparison:
                     new_type=b and b[1],
                     key=low in key and a is not None and b is not None,
                     masked=low in question.mask,
+                    was=a[0] if a and b and a[0] != b[0] and a[0].lower() == b[0].lower() else "",
                 ),
                 old=(a[0], a[2]) if a else None,
                 new=(b[0], b[2]) if b else None,

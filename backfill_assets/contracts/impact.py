@@ -124,7 +124,10 @@ def touched(plan: Plan, shown: Environment, contracts: PublishedContracts) -> di
             continue
         change, patch = plan.changes.get(name), plan.patches.get(name)
         changed = change is not None and change.category not in (Category.NEW, Category.UNCHANGED)
-        changes = compare_contracts(contracts.old.get(name), contracts.new[name], change)
+        changes = (
+            *compare_contracts(contracts.old.get(name), contracts.new[name], change),
+            *(_other_letters(old, new) for old, new in plan.respelled.get(name, ())),
+        )
         if patch and not changed:
             changes, days = (*changes, _values("is computed again")), patch.intervals
         elif older := older_rows(plan, name, pointer):
@@ -141,6 +144,11 @@ def older_rows(plan: Plan, name: str, pointer: Pointer) -> Ranges:
     """Published days of older logic (a change that was made forward only) that the plan builds with the present one."""
     built = Ranges.of(i for s in plan.work if s.model == name and s.version == pointer.version for i in s.intervals)
     return pointer.older.covers & built
+
+
+def _other_letters(old: str, new: str) -> ContractChange:
+    what = f"will be called {new}, of other letters: pandas, Arrow and polars do not find {old} any more"
+    return ContractChange(level=Level.BREAKING, column=old.lower(), what=what)
 
 
 def _values(what: str) -> ContractChange:

@@ -66,6 +66,8 @@ class Facts:
     """What came of comparing these, as far as somebody did."""
     written: Mapping[str, ColumnTexts] = field(default_factory=dict[str, ColumnTexts])
     """What was written about the columns of the version that the environment's pointer of a model shows."""
+    spelled: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict[tuple[str, str], tuple[str, ...]])
+    """The names of the columns of each version's table, as it writes them."""
     entries: EntriesByVersion = field(default_factory=dict[tuple[str, str], list[Entry]])
     """What the ledger says of the tables of all models; but that batches began."""
     versions: Mapping[tuple[str, str], BuiltVersion] = field(default_factory=dict[tuple[str, str], BuiltVersion])
@@ -194,6 +196,7 @@ def read_facts(
         zones=zones,
         algorithms={name: record.algorithm for name, record in recorded.items()},
         written={name: written_then(record.definition) for name, record in recorded.items()},
+        spelled={key: tuple(c for c, _ in record.columns) for key, record in versions.items() if key[0] in names},
         released=_released(project, shown, releases, names),
         out_of_sight=out_of_sight(releases),
         releases=releases,

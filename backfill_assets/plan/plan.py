@@ -27,9 +27,10 @@ from backfill_assets.plan.older_logic import completion, refuse_mixing, refuse_w
 from backfill_assets.plan.partial import UpstreamNow, outdated_partial
 from backfill_assets.plan.patch import Patch, affected_interval, forward, restatement, segments_beside
 from backfill_assets.plan.renamed_columns import can_be_copied, renaming
+from backfill_assets.plan.respelled import respelled, respelled_warnings
 from backfill_assets.plan.scope import scope_suffix, with_scope
 from backfill_assets.plan.select import select_models
-from backfill_assets.plan.stage_reasons import NOTHING_OVER, because, build_reason, extent, kept_reason, replaced_reason
+from backfill_assets.plan.stage_reasons import because, build_reason, extent, kept_reason, nothing_over, replaced_reason
 from backfill_assets.plan.stages import (
     Audit,
     Blocked,
@@ -169,7 +170,9 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
             )
         if not recheck and not missing:
             kept[name] = (
-                kept_reason(project, facts, name, changes[name], want & have.empty) if in_range else NOTHING_OVER
+                kept_reason(project, facts, name, changes[name], want & have.empty)
+                if in_range
+                else nothing_over(unbounded.models[name])
             )
         if _reads_declared_empty(facts, model, upstreams, want):
             reads_empty.add(name)
@@ -196,6 +199,7 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
     new = [name for name, change in mine.items() if change.category not in (Category.NEW, Category.UNCHANGED)]
     if moves:
         stages.extend(move_stages(project, facts, moves, replacing, [n for n in listing if changes[n].removed]))
+    other_letters = respelled(project, facts, moves)
     return Plan(
         environment=facts.environment.name,
         now=facts.now,
@@ -217,12 +221,14 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
         overrides=overrides(project, names),
         warnings=(
             *warnings(project, names),
+            *respelled_warnings(project, facts.environment.name, other_letters),
             *empty_models(project, facts, names),
             *(() if request.select else deleted_models(project, facts)),
         ),
         texts=_texts(facts, names),
         whole=full_rebuild(project, facts.now, stages, () if blocked else new, _begun(facts, new, back)),
         rewired=_rewired(project, facts, mine),
+        respelled=other_letters,
     )
 
 
@@ -241,6 +247,7 @@ def by_now(project: Project, facts: Facts, stored: Plan) -> Plan:
         views=views(bound, facts, {} if request.restate or request.forward_only else changes),
         overrides=overrides(project, models),
         texts=_texts(facts, models),
+        respelled=respelled(bound, facts, [(n, v) for n, v in stored.moves if n in models]),
     )
 
 
@@ -258,8 +265,9 @@ def _patched(
         above = ", ".join(u.name for u in project.models[name].upstreams if u.name in patches)
         reason = why.get(name) or f"reads what is computed again of {above}"
         stages.extend(_patch_stages(project, facts, name, patch, reason))
+    moves = tuple((name, patch.version) for name, patch in patches.items())
+    other_letters = respelled(project, facts, moves)
     if patches:
-        moves = tuple((name, patch.version) for name, patch in patches.items())
         stages.extend(move_stages(project, facts, moves, patches))
     changes = changes or {}
     touched = {name: change for name, change in changes.items() if name in patches}
@@ -278,10 +286,14 @@ def _patched(
         because=because(project, facts, patches, changes),
         strategies=strategies(touched, patches, dict(request.strategies)),
         overrides=overrides(project, patches),
-        warnings=warnings(project, patches),
+        warnings=(
+            *warnings(project, patches),
+            *respelled_warnings(project, facts.environment.name, other_letters),
+        ),
         texts=_texts(facts, patches),
         whole=full_rebuild(project, facts.now, stages, list(why), done),
         rewired=_rewired(project, facts, touched),
+        respelled=other_letters,
     )
 
 

@@ -104,13 +104,12 @@ def scope_of(project: Project, model: Model, where: str) -> RowScope:
         return UsageError(f"--where {one_line(where)} is no scope of {model.name}", why=why, fix=fix)
 
     key = ", ".join(model.grain)
-    example = f"--where \"{model.grain[-1] if model.grain else 'region'} = 'de'\""
     if not where.isprintable():
         raise refuse("it has line breaks or other control characters, and plans quote it", "write it in one line")
     try:
         text, named = row_condition(where)
     except ValueError as error:
-        raise refuse(str(error), f"write a condition on one row of it, such as {example}") from None
+        raise refuse(str(error), f"write a condition on one row of it, such as {_example(project, model)}") from None
     columns = {column.name.lower(): column.name for column in project.columns.get(model.name, ())}
     if strange := [name for name in named if columns and name.lower() not in columns]:
         raise refuse(f"it has no column {', '.join(strange)}", f"its columns are {', '.join(columns.values())}")
@@ -136,6 +135,20 @@ def scope_of(project: Project, model: Model, where: str) -> RowScope:
             f"name rows by {key}, or restate the days whole",
         )
     return RowScope(where=text, columns=tuple(name.lower() for name in named), by_key=by_key)
+
+
+def _example(project: Project, model: Model) -> str:
+    """A condition on a column of the key, of its type."""
+    apart = {model.time_column.lower(), *(c.lower() for c in model.mask)}
+    name = next((c for c in reversed(model.grain) if c.lower() not in apart), "region")
+    kinds = {column.name.lower(): column.type or "" for column in project.columns.get(model.name, ())}
+    kind = kinds.get(name.lower(), "")
+    value = "42" if kind.startswith(_NUMBERS) else "DATE '2024-03-01'" if kind == "date" else "'de'"
+    value = "true" if kind == "boolean" else value
+    return f'--where "{name} = {value}"'
+
+
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 
 
 def _reached(model: Model, found: Mapping[str, Patch], own: RowScope | None, ids: Ids | None) -> RowScope:

@@ -14,10 +14,8 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.older_logic import computed_by_older_logic
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.reasons import reasons
+from backfill_assets.project.whole_intervals import holds_nothing
 from backfill_assets.state.ledger import Coverage
-
-NOTHING_OVER = "no interval of it is over yet"
-"""Why nothing is built of a model that has nothing to build."""
 
 
 def build_reason(project: Project, facts: Facts, name: str, have: Coverage, missing: Ranges) -> str:
@@ -36,6 +34,12 @@ def build_reason(project: Project, facts: Facts, name: str, have: Coverage, miss
     if pointer.version == version:
         return "intervals are missing"
     return f"changed: {facts.environment.name} shows {pointer.version}"
+
+
+def nothing_over(model: Model) -> str:
+    """Why nothing is built of a model that has nothing to build."""
+    none = f"its start and end hold no whole {model.cadence.unit}"
+    return none if holds_nothing(model) else "no interval of it is over yet"
 
 
 def replaced_reason(facts: Facts, model: Model, patches: Mapping[str, Patch]) -> str:

@@ -232,6 +232,8 @@ class Plan:
     """What the plan that it offers would build, and what is left of this one beside."""
     rewired: tuple[LineageChange, ...] = ()
     """Columns that read others than in what the environment shows."""
+    respelled: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict[str, tuple[tuple[str, str], ...]])
+    """By model: columns that get other letters in the view, capital or small, as (shown, new) names."""
     continued: Continued = field(default_factory=Continued)
     """How what is left of an open plan reads sources that changed since."""
 
@@ -267,6 +269,11 @@ class Plan:
     def work(self) -> tuple[Build | Audit, ...]:
         """The stages that make data, in dependency order."""
         return tuple(s for s in self.stages if isinstance(s, Build | Audit))
+
+    @property
+    def moves(self) -> tuple[tuple[str, str], ...]:
+        """What it shows in the end, as (model, version)."""
+        return tuple((m.model, m.version) for s in self.stages if isinstance(s, Promote) for m in s.models)
 
     @property
     def asked(self) -> tuple[Owned, ...]:
@@ -312,6 +319,7 @@ class Plan:
             "smallest": to_plain(self.smallest),
             "smaller": to_plain(self.smaller),
             "lineage": to_plain(self.rewired),
+            "respelled": to_plain(self.respelled),
             "continued": to_plain(self.continued),
         }
 

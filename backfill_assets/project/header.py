@@ -170,9 +170,10 @@ class Header(Strict):
     """the region whose local days the intervals consist of, as in `Europe/Berlin`, else UTC: see
     docs/models.md#local-days"""
     start: Instant
-    """first day (or instant); nothing before it is ever expected"""
+    """first day (or instant); nothing before it is ever expected, nor an interval that begins before it"""
     end: Instant | None = None
-    """no interval after it is expected"""
+    """first day (or instant) that the model does not have: with `2024-03-01` the last day is 2024-02-29 (`--end` names
+    the last day itself); an interval that it lies within is not built"""
     time_column: ColumnName = "ds"
     """the output's interval column: DATE (TIMESTAMP for hourly); the table is partitioned by it"""
     grain: ColumnNames

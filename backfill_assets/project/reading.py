@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
 from backfill_assets.core.errors import Problem, ProjectError
@@ -40,6 +41,7 @@ from backfill_assets.project.spark_settings import read_as_usual
 from backfill_assets.project.sql_files import read_sql_model
 from backfill_assets.project.time_zones import misread_bounds, unnamed_zone, zone_problems
 from backfill_assets.project.undeclared_lookback import unbounded_remarks
+from backfill_assets.project.whole_intervals import cut_intervals, first_starts, short_first_interval
 from backfill_assets.python_models.compiled import PythonFunction, compile_functions
 from backfill_assets.sql.nondeterministic import FunctionUse
 from backfill_assets.sql.signature import Opaque, Table, query_signature
@@ -69,7 +71,7 @@ def read_project(root: Path, records: ReadRecords, *, recorded: bool = False) ->
     python = {name for name, model in files.models.items() if model.language == "python"}
     strange = files.settings.untrusted and python
     there = records(files.settings.warehouse) if strange or any(m.same_as for m in files.models.values()) else {}
-    counted = _counted_as(root, files, there)
+    counted, starts = _counted_as(root, files, there), first_starts(files.models)
     project = Project(
         root=root, settings=files.settings, models=files.models, sources=files.sources.entries,
         consumers=files.consumers.entries, consumers_verified=files.consumers.verified,
@@ -77,7 +79,7 @@ def read_project(root: Path, records: ReadRecords, *, recorded: bool = False) ->
         lineage={name: found.lineage for name, found in files.outputs.items()}, signatures=counted.signatures,
         fingerprints={name: version_of(counted.signatures[name]) for name in files.models},
         overrides=counted.overrides,
-        warnings={name: (*counted.warnings[name], *_remarks(root, files, counted, name)) for name in files.models},
+        warnings={n: (*counted.warnings[n], *_remarks(root, files, counted, starts, n)) for n in files.models},
     )  # fmt: skip
     return Reading(
         project=project,
@@ -209,14 +211,18 @@ def _counted_as(root: Path, files: _Files, there: Records) -> _CountedAs:
     return _CountedAs(signatures=signatures, overrides=overrides, warnings=warnings, tables=tables)
 
 
-def _remarks(root: Path, files: _Files, counted: _CountedAs, name: str) -> Iterator[Problem]:
-    """What is to be said of a model whose code is right."""
+def _remarks(
+    root: Path, files: _Files, counted: _CountedAs, starts: Mapping[str, datetime], name: str
+) -> Iterator[Problem]:
+    """What is to be said of a model whose code is right; `starts` are where all of them begin."""
     draft = files.linked.drafts[name]
     yield from unseen(draft, root)
     if files.settings.untrusted and files.models[name].language == "python":
         yield not_executed(draft)
     if name in files.failed:
         yield not_taken_apart(draft, files.failed[name])
+    yield from cut_intervals(draft, files.models[name])
+    yield from short_first_interval(draft, files.models[name], files.models, starts)
     yield from unnamed_zone(draft, files.models[name], files.models, files.sources.entries)
     yield from unbounded_remarks(draft, files.outputs[name], files.models, files.sources.entries)
     yield from remarks(draft, files.hidden.get(name, ()), files.outputs[name], counted.tables)

@@ -25,7 +25,7 @@ from backfill_assets.compare.diff import (
     Slice,
     Stats,
 )
-from backfill_assets.compare.diff_text import percent_text
+from backfill_assets.compare.diff_text import column_lines, percent_text
 from backfill_assets.compare.expect import Expectation, Judgement, judge_moves
 from backfill_assets.compare.filling import ExpectedFilling, Filling
 from backfill_assets.compare.markdown import model_markdown
@@ -194,3 +194,17 @@ def test_a_type_that_changed_is_a_part_of_what_apply_says(capsys: pytest.Capture
     print_proofs([Proof(plan="1f", kind="diff", content="c", at=NOW, findings=(), document=document)])
     said = " ".join(capsys.readouterr().out.split())
     assert said.startswith("compared ads") and said.endswith("type: who was bigint, is string")
+
+
+def test_other_letters_are_a_part_of_it_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """A name that only pandas and Arrow take for another one; it is stored, where there is one."""
+    diff = a_diff()
+    [model] = diff.models
+    columns = tuple(replace(c, was="Who") if c.name == "who" else c for c in model.columns)
+    other = replace(diff, models=(replace(model, columns=columns),))
+    assert diff_from_json(json.loads(json.dumps(diff_to_json(other)))) == other
+    assert "was" not in json.dumps(diff_to_json(diff))
+    line = "letters: Who is called who; readers that tell letters apart do not find the old name"
+    assert line in column_lines(other.models[0])
+    print_proofs([Proof(plan="1f", kind="diff", content="c", at=NOW, findings=(), document=diff_to_json(other))])
+    assert line in " ".join(capsys.readouterr().out.split())

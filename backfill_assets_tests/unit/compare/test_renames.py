@@ -82,3 +82,10 @@ def test_another_key_is_none() -> None:
     both = [*OLD, ("key", "bigint", "long")]
     query = compile_diff(swapped, both, NEW)
     assert [(c.old, c.new) for c in query.columns if c.column.key] == [(("key", "long"), ("key", "long"))]
+
+
+def test_other_letters_are_kept_apart_from_other_names() -> None:
+    """What only letters tell apart is one column, and is told."""
+    new: Fields = [("DS", "date", "date"), *NEW[1:]]
+    query = compile_diff(asked(RENAMED), OLD, new)
+    assert {c.column.name: c.column.was for c in query.columns if c.column.was} == {"DS": "ds"}

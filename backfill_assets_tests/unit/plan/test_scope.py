@@ -61,6 +61,27 @@ def build(world: World, plan: Plan, run: str = "again", **pins: int) -> list[Ent
     return [e for e in world.control.ledger.entries() if e.kind is Kind.BUILT and e.run == run]
 
 
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("string", "'de'"),
+        (None, "'de'"),
+        ("int", "42"),
+        ("decimal(9,2)", "42"),
+        ("date", "DATE '2024-03-01'"),
+        ("boolean", "true"),
+    ],
+)
+def test_the_example_of_a_condition_is_of_the_columns_type(kind: str | None, value: str) -> None:
+    """It names a column of the key that may be named: not the day, and none that is masked."""
+    world = a_world(replace(SALES, grain=("shop", "region", "ds"), mask=("Region",)))
+    columns = tuple(Column(name=c, type=kind if c == "shop" else "string") for c in COLUMNS["sales"])
+    world.project = replace(world.project, columns={"sales": columns})
+    with pytest.raises(UsageError) as refused:
+        world.plan(asked("sum(total) > 1"))
+    assert refused.value.fix.endswith(f'such as --where "shop = {value}"')
+
+
 def test_readers_follow_by_rows_or_whole() -> None:
     """By the columns that go through; else whole, with the reason. Other rows, other revisions, other plans."""
     world = a_world(SALES, PASSING, FURTHER, SUMS)
