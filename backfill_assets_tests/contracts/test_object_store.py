@@ -23,7 +23,7 @@ import pytest
 import yaml
 from deltalake import write_deltalake
 
-from backfill_assets.adapters import commit_log, heartbeat, source_files, source_pins
+from backfill_assets.adapters import commit_log, heartbeat, parquet_footer, source_files, source_pins
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.data_files import IntervalFile
 from backfill_assets.adapters.folder import ArrowFolder
@@ -293,6 +293,7 @@ def test_a_store_that_does_not_answer_makes_no_days_unknown(
         kind = name.split(".")[1]
         source = files(f"{LAKE}/events/{name}", kind, time_column="at", options={"header": "true"})
         assert source_days(source, {})
+        parquet_footer._footer.cache_clear()  # of a new process
 
         with monkeypatch.context() as patched:
             patched.setattr(source_files, "arrow_path", lambda place: (Busy(), place))
