@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.adapters.source_files import can_list, files_at
 from backfill_assets.adapters.table_log import open_table, table_rows
 from backfill_assets.build.engine import Input, Job, ModelInput
+from backfill_assets.core.errors import BackfillError
 from backfill_assets.core.model import Source
 from backfill_assets.state.versions import table_path
 
@@ -34,19 +35,25 @@ def interpret(session: SparkSession) -> Mapping[str, str]:
 
 
 def reads_few(job: Job, warehouse: str) -> bool:
-    """Whether all inputs of a job together have few rows, as logs and the sizes of files tell. What nobody but Spark
-    can look into has many."""
+    """Whether all inputs of a job together, and what is shown of its model, have few rows, as logs and the sizes of
+    files tell. What nobody but Spark can look into has many, and so has what cannot be read now: whoever reads it says
+    why. A job without inputs copies, or judges, any number."""
+    if not job.inputs:
+        return False
     left = FEW
-    for read in job.inputs.values():
-        left -= _rows_of(read, warehouse, left)
-        if left < 0:
-            return False
-    return True
+    try:
+        for read in job.inputs.values():
+            left -= _rows_of(read, warehouse, left) if left >= 0 else 0
+        for version, commit in {(segment.version, segment.commit) for segment in job.shown} if left >= 0 else ():
+            left -= _rows_of_table(warehouse, job.model.name, version, commit)
+    except (BackfillError, OSError):
+        return False
+    return left >= 0
 
 
 def _rows_of(read: Input, warehouse: str, most: int) -> int:
     if isinstance(read, ModelInput):
-        return sum(table_rows(table_path(warehouse, read.model.name, read.version), read.commit).values())
+        return _rows_of_table(warehouse, read.model.name, read.version, read.commit)
     source: Source = read.source
     if source.path is None or not can_list(source.path):
         return most + 1
@@ -57,6 +64,10 @@ def _rows_of(read: Input, warehouse: str, most: int) -> int:
     files = table.get_add_actions(flatten=True)
     names = [name for name in ("size_bytes", "num_records") if name in files.schema.names]
     return sum(_counted(*of) for of in zip(*(files.column(name).to_pylist() for name in names), strict=True))
+
+
+def _rows_of_table(warehouse: str, model: str, version: str, commit: int) -> int:
+    return sum(table_rows(table_path(warehouse, model, version), commit).values())
 
 
 def _counted(size: int, rows: int | None = None) -> int:
