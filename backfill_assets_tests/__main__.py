@@ -32,15 +32,10 @@ CHECKS = {
 }
 WORKERS = ("sqlframe", "sqlglot")
 """What those who compile Python models import: they read the bytecode beside a package's files, and write none."""
-LONGEST = (
-    "faults", "kill_during_promotion", "shared_metastore", "worked_examples", "cli", "campaign", "kill_during_build",
-    "restated_entities", "restatement",
-)  # fmt: skip
-"""Stories that take minutes: they come first, else one worker is left with one of them in the end."""
 SPARK = {
+    # Stories take minutes, the others seconds: these come last, so that no worker is left with a story.
     "Spark tests": [
-        "pytest", "-n", "2", "--dist", "loadfile", "--no-loadscope-reorder",
-        *(f"{TESTS}/stories/test_{name}.py" for name in LONGEST), f"{TESTS}/stories", f"{TESTS}/spark",
+        "pytest", "-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", f"{TESTS}/stories", f"{TESTS}/spark",
     ]
 }  # fmt: skip
 
