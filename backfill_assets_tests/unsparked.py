@@ -11,6 +11,7 @@ from backfill_assets.app.candidate import open_plan, show_candidate
 from backfill_assets.app.context import Context
 from backfill_assets.app.gate import cases_of
 from backfill_assets.app.plan import plan_request
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.routine import promote_green, published_context
 from backfill_assets.audits.counts import Counts
 from backfill_assets.build.apply import apply
@@ -46,6 +47,14 @@ def unsparked(root: Path, *, red: set[datetime] | None = None, user: str = "") -
     place._engine = engine  # pyright: ignore[reportPrivateUsage]
     place.acting = user or place.acting
     return place
+
+
+def promoted(root: Path, *, user: str = "dev") -> Path:
+    """What the project's code says is built and shown."""
+    place = unsparked(root, user=user)
+    build(place)
+    assert promote_plan(place).verdict.open
+    return root
 
 
 def build(place: Context, request: Request | None = None) -> tuple[Plan, dict[str, Outcome]]:

@@ -17,6 +17,7 @@ from backfill_assets.contracts.rerun import SAMPLE, Answer, Rerun, evaluated, re
 from backfill_assets.core.consumer import Consumer, ConsumerQuery
 from backfill_assets.sql.parsing import splice
 from backfill_assets.sql.text import quoted
+from backfill_assets.sql.types import is_number
 from backfill_assets.state.environment import Environment, schema_name
 
 if TYPE_CHECKING:
@@ -119,14 +120,14 @@ def _ask(spark: SparkSession, query: ConsumerQuery, sql: str) -> Answer:
     bound = {
         b.column: f"c{lower.index(b.column.lower())}"
         for b in query.bounds
-        if b.column.lower() in lower and _is_number(types[lower.index(b.column.lower())])
+        if b.column.lower() in lower and is_number(types[lower.index(b.column.lower())])
     }
     ends = [
         end(F.col(column).cast("double")).alias(f"{word}_{column}")
         for column in bound.values()
         for word, end in (("min", F.min), ("max", F.max))
     ]
-    numbers = {name: f"c{i}" for i, name in enumerate(names) if _is_number(types[i]) and names.count(name) == 1}
+    numbers = {name: f"c{i}" for i, name in enumerate(names) if is_number(types[i]) and names.count(name) == 1}
     ends += [F.sum(F.col(column).cast("double")).alias(f"sum_{column}") for column in numbers.values()]
     [found] = flat.agg(F.count(F.lit(1)).alias("n"), F.sum(hashed).alias("total"), *ends).collect()
     return Answer(
@@ -142,7 +143,3 @@ def _ask(spark: SparkSession, query: ConsumerQuery, sql: str) -> Answer:
 def _rounded(value: float | None) -> float | None:
     """To 12 digits, and no total where it is none: JSON knows neither NaN nor infinities."""
     return float(f"{value:.12g}") if value is not None and math.isfinite(value) else None
-
-
-def _is_number(kind: str) -> bool:
-    return kind in ("tinyint", "smallint", "int", "bigint", "float", "double") or kind.startswith("decimal")

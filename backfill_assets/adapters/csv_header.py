@@ -79,7 +79,7 @@ def as_declared(source: Source, file: SourceFile, names: Sequence[str]) -> Colum
     which time a row is of, so that all of its rows would be of none.
     """
     declared = {c.name.lower(): c.name for c in source.columns}
-    parts = {part.partition("=")[0].lower() for part in file.inside[:-1] if "=" in part}
+    parts = {*file.folder_columns}
     folders = tuple(name for low, name in declared.items() if low in parts)
     # What a folder says counts, as Spark has it, also where the file has a column of that name.
     there = tuple(None if name.lower() in parts else declared.get(name.lower()) for name in names)

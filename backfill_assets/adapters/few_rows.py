@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.source_files import can_list, files_at
 from backfill_assets.adapters.table_log import open_table, table_rows
 from backfill_assets.build.engine import Input, Job, ModelInput
 from backfill_assets.core.errors import BackfillError
-from backfill_assets.core.model import Source
 from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:
@@ -40,27 +40,30 @@ def reads_few(job: Job, warehouse: str) -> bool:
     why. A job without inputs copies, or judges, any number."""
     if not job.inputs:
         return False
-    left = FEW
     try:
-        for read in job.inputs.values():
-            left -= _rows_of(read, warehouse, left) if left >= 0 else 0
-        for version, commit in {(segment.version, segment.commit) for segment in job.shown} if left >= 0 else ():
-            left -= _rows_of_table(warehouse, job.model.name, version, commit)
+        return not any(rows > FEW for rows in accumulate(_rows(job, warehouse)))
     except (BackfillError, OSError):
         return False
-    return left >= 0
 
 
-def _rows_of(read: Input, warehouse: str, most: int) -> int:
+def _rows(job: Job, warehouse: str) -> Iterator[int]:
+    """Of each input, and of each table that is shown: as many as are counted only when they are asked for."""
+    for read in job.inputs.values():
+        yield _rows_of(read, warehouse)
+    for version, commit in {(segment.version, segment.commit) for segment in job.shown}:
+        yield _rows_of_table(warehouse, job.model.name, version, commit)
+
+
+def _rows_of(read: Input, warehouse: str) -> int:
     if isinstance(read, ModelInput):
         return _rows_of_table(warehouse, read.model.name, read.version, read.commit)
-    source: Source = read.source
-    if source.path is None or not can_list(source.path):
-        return most + 1
-    if source.format != "delta":
-        return sum(file.bytes for file in files_at(source.path, at_most=most)) // _ROW
-    if (table := open_table(source.path, int(str(read.pin["commit"])))) is None:
-        return most + 1
+    path = read.source.path
+    if path is None or not can_list(path):
+        return FEW + 1
+    if read.source.format != "delta":
+        return sum(file.bytes for file in files_at(path, at_most=FEW)) // _ROW
+    if (table := open_table(path, int(str(read.pin["commit"])))) is None:
+        return FEW + 1
     files = table.get_add_actions(flatten=True)
     names = [name for name in ("size_bytes", "num_records") if name in files.schema.names]
     return sum(_counted(*of) for of in zip(*(files.column(name).to_pylist() for name in names), strict=True))

@@ -64,7 +64,7 @@ def _ends(said: Any, column: str) -> tuple[Any, Any] | None:
         statistics = said.row_group(group).column(places[0]).statistics
         if statistics is None or not statistics.has_min_max:
             return None
-        low, high = value(lambda s=statistics: s.min), value(lambda s=statistics: s.max)
+        low, high = python_value(lambda s=statistics: s.min), python_value(lambda s=statistics: s.max)
         if low is None or high is None:
             return None
         lows.append(low)
@@ -72,9 +72,9 @@ def _ends(said: Any, column: str) -> tuple[Any, Any] | None:
     return (min(lows), max(highs)) if lows else None
 
 
-def value(value: Callable[[], Any]) -> Any:
-    """As Python has it; None for a date or an instant of a year that Python does not know."""
+def python_value(read: Callable[[], Any]) -> Any:
+    """What is read, as Python has it; None for a date or an instant of a year that Python does not know."""
     try:
-        return value()
+        return read()
     except (OverflowError, ValueError):
         return None

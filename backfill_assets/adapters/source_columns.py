@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from backfill_assets.adapters.csv_header import Columns, as_declared, columns_of, corrupt_record, header_of, unlike
-from backfill_assets.adapters.parquet_footer import parquet_footer
+from backfill_assets.adapters.parquet_footer import Footer, parquet_footer
 from backfill_assets.adapters.source_files import SourceFile, each_file, files_at
 from backfill_assets.core.intervals import NOTHING
 from backfill_assets.core.model import Source
@@ -77,23 +77,26 @@ def _columns(source: Source, file: SourceFile) -> Columns | None:
 
 
 def _names(source: Source, file: SourceFile) -> tuple[str, ...] | None:
+    """As the file calls its columns; None where it does not say."""
     if source.format == "csv":
         return header_of(source, file)
-    footer = parquet_footer(file, source.time_column)
+    footer = _footer(source, file)
     return None if footer is None or footer.columns is None else tuple(column.name for column in footer.columns)
 
 
 def _types(source: Source, file: SourceFile) -> dict[str, str | None] | None:
     """The columns by their names in lower case; those of folders have no type."""
-    names = _names(source, file)
-    if names is None:
+    names, footer = _names(source, file), _footer(source, file)
+    if not names:
         return None
-    folders = {part.partition("=")[0].lower(): None for part in file.inside[:-1] if "=" in part}
-    footer = parquet_footer(file, source.time_column) if source.format == "parquet" else None
-    known = {c.name.lower(): c.type for c in footer.columns or ()} if footer else dict.fromkeys(map(str.lower, names))
-    return known | folders if names else None
+    types = {column.name: column.type for column in footer.columns or ()} if footer else {}
+    return {name.lower(): types.get(name) for name in names} | dict.fromkeys(file.folder_columns)
 
 
 def _is_empty(source: Source, file: SourceFile) -> bool:
-    footer = parquet_footer(file, source.time_column) if source.format == "parquet" else None
+    footer = _footer(source, file)
     return footer is not None and not footer.rows
+
+
+def _footer(source: Source, file: SourceFile) -> Footer | None:
+    return parquet_footer(file, source.time_column) if source.format == "parquet" else None

@@ -10,7 +10,7 @@ from typing import Any, cast
 from urllib.parse import unquote
 
 from backfill_assets.adapters.csv_days import csv_days, is_readable, span_of
-from backfill_assets.adapters.parquet_footer import parquet_footer, value
+from backfill_assets.adapters.parquet_footer import parquet_footer, python_value
 from backfill_assets.adapters.source_files import SourceFile, can_list, each_file, files_at
 from backfill_assets.adapters.source_table import source_table
 from backfill_assets.core.intervals import NOTHING, Ranges, utc
@@ -110,7 +110,7 @@ def _values(column: Any) -> list[Any]:
     try:
         return column.to_pylist()
     except (OverflowError, ValueError):
-        return [value(column[i].as_py) for i in range(len(column))]
+        return [python_value(column[i].as_py) for i in range(len(column))]
 
 
 def physical_name(table: Any, column: str) -> str:

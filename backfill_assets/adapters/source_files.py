@@ -37,6 +37,11 @@ class SourceFile:
     alone: bool = False
     """Whether the source's path is this file, not a folder."""
 
+    @property
+    def folder_columns(self) -> tuple[str, ...]:
+        """The columns that its folders say (`day=2024-03-01/`), in lower case."""
+        return tuple(part.partition("=")[0].lower() for part in self.inside[:-1] if "=" in part)
+
     @contextmanager
     def opened(self) -> Generator[NativeFile]:
         """The file, to read any part of it. Raises OSError."""

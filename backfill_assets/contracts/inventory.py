@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from backfill_assets.contracts.preflight import Grounds, lacks
 from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.core.model import Audit, Model, Project, Rule
-from backfill_assets.plan.stages import Plan, Promote
+from backfill_assets.plan.stages import Plan
 from backfill_assets.state.versions import table_path
 
 ASKED = "?"
@@ -43,9 +43,7 @@ class Sheet:
 
 def inventory(project: Project, plan: Plan, grounds: Grounds) -> tuple[Sheet, ...]:
     """A sheet for each model that the plan builds, audits or moves."""
-    touched = {s.model for s in plan.work} | {
-        one.model for s in plan.stages if isinstance(s, Promote) for one in s.models
-    }
+    touched = {s.model for s in plan.work} | {model for model, _ in plan.moves}
     return tuple(
         Sheet(model=name, lines=tuple(_lines(project, plan, grounds, project.models[name])))
         for name in plan.models
@@ -55,8 +53,7 @@ def inventory(project: Project, plan: Plan, grounds: Grounds) -> tuple[Sheet, ..
 
 def _lines(project: Project, plan: Plan, grounds: Grounds, model: Model) -> Iterator[SheetLine]:
     name, terms = model.name, model.terms
-    moved = (one for s in plan.stages if isinstance(s, Promote) for one in s.models)
-    version = next((one.version for one in moved if one.model == name), project.fingerprints[name])
+    version = dict(plan.moves).get(name, project.fingerprints[name])
     ranges = Ranges.of(i for s in plan.work if s.model == name for i in s.intervals)
     change = plan.changes.get(name)
     table = table_path(project.settings.warehouse, name, version)

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from backfill_assets.core.errors import Problem
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import UNKNOWN, Project, Source
 from backfill_assets.core.wording import first_few, listed
@@ -141,5 +142,5 @@ def _files(files: Sequence[FileColumns]) -> str:
 
 
 def _warning(project: Project, source: Source, readers: Sequence[str], *, what: str, why: str, fix: str) -> PlanWarning:
-    file = source.file.relative_to(project.root) if source.file.is_relative_to(project.root) else source.file
-    return PlanWarning(model=readers[0], place=f"{file.as_posix()}:{source.line}", what=what, why=why, fix=fix)
+    place = Problem(file=source.file, line=source.line, what=what).place(project.root)
+    return PlanWarning(model=readers[0], place=place, what=what, why=why, fix=fix)

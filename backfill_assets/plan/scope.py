@@ -22,6 +22,7 @@ from backfill_assets.plan.ids import Ids, check_ids
 from backfill_assets.plan.patch import Patch, RowScope
 from backfill_assets.plan.stages import Request
 from backfill_assets.plan.stale_inputs import StaleInput
+from backfill_assets.sql.types import is_number
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.shown_state import ShownState
 
@@ -143,12 +144,9 @@ def _example(project: Project, model: Model) -> str:
     name = next((c for c in reversed(model.grain) if c.lower() not in apart), "region")
     kinds = {column.name.lower(): column.type or "" for column in project.columns.get(model.name, ())}
     kind = kinds.get(name.lower(), "")
-    value = "42" if kind.startswith(_NUMBERS) else "DATE '2024-03-01'" if kind == "date" else "'de'"
+    value = "42" if is_number(kind) else "DATE '2024-03-01'" if kind == "date" else "'de'"
     value = "true" if kind == "boolean" else value
     return f'--where "{name} = {value}"'
-
-
-_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 
 
 def _reached(model: Model, found: Mapping[str, Patch], own: RowScope | None, ids: Ids | None) -> RowScope:

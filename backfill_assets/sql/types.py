@@ -59,6 +59,15 @@ def safe_cast(source: str, target: str) -> bool:
     return False
 
 
+def is_number(kind: str) -> bool:
+    """Whether a Spark type is one of numbers.
+
+    >>> is_number("decimal(10,2)"), is_number("int"), is_number("interval day")
+    (True, True, False)
+    """
+    return kind in (*INTEGERS, "float", "double") or kind.startswith("decimal")
+
+
 def decimal_parts(name: str | None) -> tuple[int, int] | None:
     """Precision and scale of a decimal type, None for any other."""
     if not name or not name.startswith("decimal("):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
+from backfill_assets.sql.types import INTEGERS, decimal_parts, safe_cast
 
-_INTEGERS = {"tinyint": 10, "smallint": 10, "int": 10, "bigint": 20}
-"""From narrow to wide, with the digits that a decimal needs before its point: those of how Parquet stores them."""
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+_READ_SO = frozenset({("date", "timestamp_ntz")})
+_CAST = frozenset({("date", "timestamp")})
+"""Keeps every value, but no reader does it."""
 
 
 def widens(found: str, said: str) -> bool:
@@ -21,17 +21,9 @@ def widens(found: str, said: str) -> bool:
     >>> widens("decimal(10,2)", "decimal(12,4)"), widens("decimal(10,2)", "decimal(11,4)")
     (True, False)
     """
-    if (found, said) in (("float", "double"), ("date", "timestamp_ntz")):
-        return True
-    wide, narrow = _DECIMAL.fullmatch(said), _DECIMAL.fullmatch(found)
-    whole = int(wide[1]) - int(wide[2]) if wide else 0
-    if found in _INTEGERS:
-        if wide:
-            return whole >= _INTEGERS[found]
-        order = list(_INTEGERS)
-        larger = said in _INTEGERS and order.index(said) > order.index(found)
-        return larger or (said == "double" and found != "bigint")
-    if wide and narrow:
-        more = int(wide[2]) - int(narrow[2]), whole - (int(narrow[1]) - int(narrow[2]))
-        return min(more) >= 0 < max(more)
-    return False
+    if found == said or (found, said) in _CAST:
+        return False
+    if found in INTEGERS and (parts := decimal_parts(said)):
+        # The digits before the point that how Parquet stores them may need.
+        return parts[0] - parts[1] >= (20 if found == "bigint" else 10)
+    return (found, said) in _READ_SO or safe_cast(found, said)

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from backfill_assets.core.segments import Segment
 from backfill_assets.plan.category import Category
-from backfill_assets.plan.stages import Plan, Promote
+from backfill_assets.plan.stages import Plan
 from backfill_assets.plan.stale_inputs import StaleInput
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.promote.mismatches import Mismatch
@@ -94,12 +94,7 @@ def _vouches(control: Control, plan: str, m: Mismatch) -> bool:
 
 
 def _leads(said: Plan, m: Mismatch) -> bool:
-    return any(
-        (one.model, one.version) == (m.upstream, m.shown)
-        for stage in said.stages
-        if isinstance(stage, Promote)
-        for one in stage.models
-    )
+    return (m.upstream, m.shown) in said.moves
 
 
 def _keeps(said: Plan, m: Mismatch) -> bool:

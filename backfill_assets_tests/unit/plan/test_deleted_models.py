@@ -8,21 +8,16 @@ import pytest
 
 from backfill_assets.app.context import Context
 from backfill_assets.app.plan import plan_request
-from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.routine import published_context
 from backfill_assets.app.status import read_status
 from backfill_assets.plan.stages import Request
 from backfill_assets_tests.projects import small_project
-from backfill_assets_tests.unsparked import build, unsparked
+from backfill_assets_tests.unsparked import promoted, unsparked
 
 
 @pytest.fixture
 def shown(tmp_path: Path) -> Path:
-    root = small_project(tmp_path, days=2)
-    place = unsparked(root, user="dev")
-    build(place)
-    assert promote_plan(place).verdict.open
-    return root
+    return promoted(small_project(tmp_path, days=2))
 
 
 def told(place: Context, request: Request | None = None) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.rollback import roll_back
 from backfill_assets.core.errors import BackfillError
 from backfill_assets_tests.projects import small_project
-from backfill_assets_tests.unsparked import build, unsparked
+from backfill_assets_tests.unsparked import build, promoted, unsparked
 
 READERS = """
 last_verified: 2024-01-03
@@ -25,10 +25,7 @@ consumers:
 @pytest.fixture
 def shown(tmp_path: Path) -> Path:
     """`running`, which reads `daily`, is shown, and its file is gone."""
-    root = small_project(tmp_path, days=2)
-    place = unsparked(root, user="dev")
-    build(place)
-    assert promote_plan(place).verdict.open
+    root = promoted(small_project(tmp_path, days=2))
     (root / "models" / "running.sql").unlink()
     return root
 
@@ -93,9 +90,7 @@ def test_a_consumer_of_the_rules_in_force_is_told_first(tmp_path: Path) -> None:
     said = json.loads((root / "backfill.yml").read_text())
     (root / "backfill.yml").write_text(json.dumps(said | {"approvals": {"consumers": "high"}, "people": people}))
     (root / "consumers.yml").write_text(READERS)
-    place = unsparked(root, user="dev")
-    build(place)
-    assert promote_plan(place).verdict.open
+    promoted(root)
     for name in ("models/running.sql", "consumers.yml"):
         (root / name).unlink()
     place = unsparked(root, user="dev")
