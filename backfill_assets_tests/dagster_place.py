@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -19,6 +20,7 @@ from backfill_assets.build.engine import Job
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Model
 from backfill_assets.defs.build_definitions import definitions
+from backfill_assets.defs.bulk_events import Report, report_events
 from backfill_assets.defs.candidate_checks import PREFIX
 from backfill_assets.defs.ledger_sensor import ledger_sensor
 from backfill_assets.plan.facts import Facts
@@ -126,14 +128,25 @@ def failure_of(result: dg.ExecuteInProcessResult, name: str) -> str:
 
 
 def tick(place: Place, instance: dg.DagsterInstance, cursor: str | None = None) -> dg.SensorResult | dg.SkipReason:
-    sensor = ledger_sensor(place)
-    context = dg.build_sensor_context(instance=instance, cursor=cursor)
-    found = sensor(context)
+    """One tick, and what it told, as the events of its result."""
+    told: list[Report] = []
+
+    def listen(instance: dg.DagsterInstance, events: Sequence[Report]) -> None:
+        told.extend(events)
+        report_events(instance, events)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("backfill_assets.defs.ledger_sensor.report_events", listen)
+        found = ledger_sensor(place)(dg.build_sensor_context(instance=instance, cursor=cursor))
     assert isinstance(found, dg.SensorResult | dg.SkipReason)
-    if isinstance(found, dg.SensorResult):
-        for event in found.asset_events:
-            instance.report_runless_asset_event(event)
-    return found
+    if isinstance(found, dg.SkipReason):
+        return found
+    return dg.SensorResult(asset_events=told, cursor=found.cursor, skip_reason=found.skip_reason)
+
+
+def rests(cursor: str | None) -> bool:
+    """Whether a sensor that left this cursor looks at nothing until something happens."""
+    return bool(json.loads(cursor or "{}").get("of"))
 
 
 def told(result: dg.SensorResult | dg.SkipReason) -> list[tuple[str, str | None]]:

@@ -19,7 +19,6 @@ from backfill_assets.core.escaping import visible
 from backfill_assets.core.model import Model, Project
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.launcher import acting
-from backfill_assets.defs.ledger_sensor import MOST_EVENTS
 from backfill_assets.defs.links import review_link
 from backfill_assets.defs.names import local_name, model_key
 from backfill_assets.evidence.asked import ASKED
@@ -32,6 +31,8 @@ PREFIX = "candidate_"
 STEP = "candidate"
 OWNER = "owner"
 """The question whose check has the packet: whoever answers it reads that first."""
+MOST_EVENTS = 300
+"""At once: each costs some 10 ms."""
 MOST_PLANS = 5
 """Open plans that a tick, or the end of a job, looks at: a look takes up to seconds, and a tick has a minute."""
 

@@ -14,8 +14,7 @@ import dagster as dg
 
 from backfill_assets.app.context import Context
 from backfill_assets.app.model_questions import plans_of_models
-from backfill_assets.defs.candidate_checks import MOST_PLANS, promised_answers, unreported_answers
-from backfill_assets.defs.ledger_sensor import MOST_EVENTS
+from backfill_assets.defs.candidate_checks import MOST_EVENTS, MOST_PLANS, promised_answers, unreported_answers
 from backfill_assets.defs.names import local_name, model_key
 from backfill_assets.state.plans import PlanRecord
 

@@ -9,33 +9,44 @@ the same of rows that do not exist, so the sensor wipes them (decisions/0032).
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
 
 import dagster as dg
+from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
 
 from backfill_assets.app.context import Context
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.model import Project
+from backfill_assets.defs.bulk_events import report_events
 from backfill_assets.defs.checks import summary_evaluations
 from backfill_assets.defs.foreign_events import foreign_reporter
 from backfill_assets.defs.metadata import DATA_VERSION_TAG
 from backfill_assets.defs.names import local_name, model_key
 from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.report import materializations, recorded
-from backfill_assets.state.ledger import Coverage, by_version
+from backfill_assets.state.ledger import Coverage, Entry, by_version
 from backfill_assets.state.tables import version_coverage
 from backfill_assets.state.versions import table_path
 
-Report = dg.AssetMaterialization | dg.AssetObservation | dg.AssetCheckEvaluation
-MOST_EVENTS = 300
-"""Events a tick: each costs about 7 ms, and a tick has a minute."""
+EVENTS_AT_ONCE = 500
+"""Partitions that are told before a look at the clock: in Dagster's SQLite each costs about 7 ms, in Postgres some
+hundred microseconds."""
+MODELS_AT_ONCE = 20
+"""Of so many the ledger's entries are read by one look."""
+SECONDS_A_TICK = 20.0
+"""After which what is left is told by the next tick: Dagster ends one after a minute."""
 SECONDS_BETWEEN_TICKS = 30
 
 
 def ledger_sensor(context: Context) -> dg.SensorDefinition:
-    """The sensor. Its cursor is what everything was reported of: the revisions of ledger and environments, the loaded
-    versions, and Dagster's own newest events."""
+    """The sensor. Its cursor is what everything was reported of (the revisions of ledger and environments, the loaded
+    versions, and Dagster's own newest events), and of each model the same: so that what was looked at is not looked at
+    again when a tick does not get through."""
 
     @dg.sensor(
         name=local_name(context.project, "ledger_sensor"),
@@ -44,27 +55,40 @@ def ledger_sensor(context: Context) -> dg.SensorDefinition:
         description="Reports what was built and promoted by other ways than Dagster: the ledger is the truth.",
     )
     def ledger_to_events(tick: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        instance = tick.instance
-        revisions = json.dumps(
-            [
-                context.control.ledger.revision(),
-                context.control.environments.revision(),
-                context.project.fingerprints,
-                _newest(instance, context.project),
-            ]
+        began = time.monotonic()
+        newest = _newest(tick.instance, context.project)
+        revisions = _digest(
+            context.control.ledger.revision(),
+            context.control.environments.revision(),
+            context.project.fingerprints,
+            newest,
         )
-        if tick.cursor == revisions:
+        before = _cursor(tick.cursor)
+        if before.get("of") == revisions:
             return dg.SkipReason("nothing happened since the last look")
-        events: list[Report] = [*unreported_views(context, instance)]
-        busy, complete = _busy(instance), True
-        for name in context.project.models:
-            found, settled = _unreported(context, instance, name, busy, MOST_EVENTS - len(events), tick.log.warning)
-            events += found
-            complete = complete and settled
+        views = unreported_views(context, tick.instance)
+        report_events(tick.instance, views)
+        seen, states = before.get("models", {}), _states(context, newest)
+        work = _Tick(
+            context=context,
+            instance=tick.instance,
+            warn=tick.log.warning,
+            busy=_busy(tick.instance),
+            late=lambda: time.monotonic() - began >= SECONDS_A_TICK,
+        )
+        waiting = [name for name, state in states.items() if seen.get(name) != state]
+        settled, told = work.tell(waiting)
+        left = set(waiting) - settled
+        told += len(views)
         return dg.SensorResult(
-            asset_events=events,
-            cursor=revisions if complete else "",
-            skip_reason=None if events else "everything is known already",
+            cursor=json.dumps(
+                {
+                    "of": "" if left else revisions,
+                    "models": {name: state for name, state in states.items() if name not in left},
+                }
+            ),
+            skip_reason=(f"told Dagster of {told} events" if told else "everything is known already")
+            + (f"; {len(left)} models are left for the next tick" if left else ""),
         )
 
     return ledger_to_events
@@ -81,61 +105,91 @@ def to_report(
     """
     left: list[Interval] = []
     told, settled = frozenset(known), True
-    for part, entry in have.batches(have.green - have.partial):
-        fresh = [i for i in cadence.split(part) if cadence.key(i.start) not in told]
-        if fresh and busy(entry.run):
+    closed = (have.green - have.partial).split(cadence)
+    for part, entry in have.batches(Ranges.of(i for i in closed if cadence.key(i.start) not in told)):
+        if busy(entry.run):
             settled = False
         else:
-            left += fresh
+            left += cadence.split(part)
     return left, settled
 
 
-def _unreported(
-    context: Context,
-    instance: dg.DagsterInstance,
-    name: str,
-    busy: Callable[[str], bool],
-    most: int,
-    warn: Callable[[str], object],
-) -> tuple[list[Report], bool]:
-    """A model's events, at most `most`, and whether there are no more. The last ones say what the audits found.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tick:
+    """What a tick tells of models, and with what."""
 
-    An asset that another code location materializes is left alone, and `warn` is told.
+    context: Context
+    instance: dg.DagsterInstance
+    warn: Callable[[str], object]
+    busy: Callable[[str], bool]
+    late: Callable[[], bool]
 
-    What Dagster has is read before the ledger: a run records there first, so that nothing true is taken for untrue.
-    """
-    project = context.project
-    model, version, key = project.models[name], project.fingerprints[name], model_key(project, name)
-    there, known = instance.get_materialized_partitions(key), set(_known(instance, key, version))
-    entries = by_version(context.control.ledger.entries([name])).get((name, version), [])
-    if not entries and not there:
-        return [], True
-    digest = audits_digest(model)
-    over = model.over(context.now())
-    have, _ = version_coverage(entries, context.log, model=name, version=version, audits=digest, over=over)
-    green = {model.cadence.key(i.start) for i in (have.green - have.partial).split(model.cadence)}
-    events: list[Report] = []
-    if untrue := there - green:
-        if told := foreign_reporter(instance, key, untrue, context.warehouse):
-            warn(told)
-            return [], True
-        instance.wipe_assets([key])
-        events.append(_wiped(key, version, len(untrue), len(green)))
-        known.clear()
-    intervals, settled = to_report(model.cadence, have, known, busy)
-    settled = settled and not untrue  # what a run told meanwhile is wiped as well: look again
-    some = intervals[: max(most - len(model.audits) - len(events), 0)]
-    if not some:
-        return events, settled and not intervals
-    shared = {
-        "version": version,
-        "outcome": "complete in the ledger, which says who built it",
-        "dagster/uri": table_path(context.warehouse, name, version),
-    }
-    events += materializations(context, model, Ranges.of(some), shared)
-    if len(some) < len(intervals):
-        return events, False
-    return events + summary_evaluations(project, model, recorded(context, model, have.green)), settled
+    def tell(self, models: Sequence[str]) -> tuple[set[str], int]:
+        """The models of which nothing else is to be told by now, and how many events were told."""
+        settled, told, looked = set[str](), 0, 0
+        for at in range(0, len(models), MODELS_AT_ONCE):
+            some = models[at : at + MODELS_AT_ONCE]
+            # Dagster's before the ledger's: a run records there first, so that nothing true is taken for untrue.
+            known = {name: self._known(name) for name in some}
+            entries = by_version(self.context.control.ledger.entries(some))
+            for name in some:
+                if looked and self.late():
+                    return settled, told
+                looked += 1
+                mine = entries.get((name, self.context.project.fingerprints[name]), [])
+                rests, count = self._tell(name, mine, *known[name])
+                told += count
+                if rests:
+                    settled.add(name)
+        return settled, told
+
+    def _known(self, name: str) -> tuple[Collection[str], set[str]]:
+        """The partitions that Dagster counts, and those of which it knows the loaded version."""
+        project = self.context.project
+        key = model_key(project, name)
+        there = self.instance.get_materialized_partitions(key)
+        return there, set(_of_version(self.instance, key, project.fingerprints[name])) if there else set()
+
+    def _tell(self, name: str, entries: Sequence[Entry], there: Collection[str], known: set[str]) -> tuple[bool, int]:
+        """Whether nothing else is to be told of a model, and how many events were told: partitions, and, with the last
+        ones, what the audits found.
+
+        An asset that another code location materializes is left alone, and `warn` is told.
+        """
+        context, instance, project = self.context, self.instance, self.context.project
+        if not entries and not there:
+            return True, 0
+        model, version, key = project.models[name], project.fingerprints[name], model_key(project, name)
+        digest, over = audits_digest(model), model.over(context.now())
+        have, _ = version_coverage(entries, context.log, model=name, version=version, audits=digest, over=over)
+        green = {model.cadence.key(i.start) for i in (have.green - have.partial).split(model.cadence)}
+        told = 0
+        if untrue := set(there) - green:
+            if foreign := foreign_reporter(instance, key, untrue, context.warehouse):
+                self.warn(foreign)
+                return True, 0
+            instance.wipe_assets([key])
+            report_events(instance, [_wiped(key, version, len(untrue), len(green))])
+            known, told = set(), 1
+        intervals, settled = to_report(model.cadence, have, known, self.busy)
+        settled = settled and not untrue  # what a run told meanwhile is wiped as well: look again
+        if not intervals:
+            return settled, told
+        shared = {
+            "version": version,
+            "outcome": "complete in the ledger, which says who built it",
+            "dagster/uri": table_path(context.warehouse, name, version),
+        }
+        events = materializations(context, model, Ranges.of(intervals), shared)
+        for at in range(0, len(events), EVENTS_AT_ONCE):
+            some = events[at : at + EVENTS_AT_ONCE]
+            report_events(instance, some)
+            told += len(some)
+            if at + len(some) < len(events) and self.late():
+                return False, told
+        found = summary_evaluations(project, model, recorded(context, model, have.green))
+        report_events(instance, found)
+        return settled, told + len(found)
 
 
 def _wiped(key: dg.AssetKey, version: str, untrue: int, green: int) -> dg.AssetObservation:
@@ -154,7 +208,7 @@ def _newest(instance: dg.DagsterInstance, project: Project) -> dict[str, int | N
     return {r.asset_entry.asset_key.to_user_string(): r.asset_entry.last_materialization_storage_id for r in records}
 
 
-def _known(instance: dg.DagsterInstance, key: dg.AssetKey, version: str) -> Iterator[str]:
+def _of_version(instance: dg.DagsterInstance, key: dg.AssetKey, version: str) -> Iterator[str]:
     """The partitions whose newest materialization is of this version."""
     tags = instance.event_log_storage.get_latest_tags_by_partition(
         key, dg.DagsterEventType.ASSET_MATERIALIZATION, [DATA_VERSION_TAG]
@@ -162,18 +216,35 @@ def _known(instance: dg.DagsterInstance, key: dg.AssetKey, version: str) -> Iter
     return (key for key, of in tags.items() if of.get(DATA_VERSION_TAG) == version)
 
 
+def _states(context: Context, newest: Mapping[str, int | None]) -> dict[str, str]:
+    """A digest for each model of all that is told of it: its entries, its table, the loaded code, and what Dagster
+    knows."""
+    project, marks = context.project, context.control.ledger.marks()
+    return {
+        name: _digest(
+            marks.get(name),
+            (version := project.fingerprints[name]),
+            context.log.head(name, version),
+            audits_digest(model),
+            newest.get(model_key(project, name).to_user_string()),
+        )
+        for name, model in project.models.items()
+    }
+
+
+def _cursor(text: str | None) -> Mapping[str, Any]:
+    """What a cursor says; those of earlier releases say nothing of models."""
+    said: object = json.loads(text) if text else None
+    return said if isinstance(said, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+
+
+def _digest(*parts: object) -> str:
+    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
 def _busy(instance: dg.DagsterInstance) -> Callable[[str], bool]:
     """Whether a run, or a run of the backfill, of that name is still going on."""
-    answers: dict[str, bool] = {}
-
-    def ask(name: str) -> bool:
-        if name not in answers:
-            run = instance.get_run_by_id(name)
-            if run is not None:
-                answers[name] = not run.is_finished
-            else:
-                runs = instance.get_runs(dg.RunsFilter(tags={"dagster/backfill": name}))
-                answers[name] = any(not r.is_finished for r in runs)
-        return answers[name]
-
-    return ask
+    names = set[str]()
+    for run in instance.get_runs(dg.RunsFilter(statuses=NOT_FINISHED_STATUSES)):
+        names |= {run.run_id, run.tags.get("dagster/backfill", "")}
+    return names.__contains__

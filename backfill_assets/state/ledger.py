@@ -104,6 +104,17 @@ class Ledger(Records):
         times: dict[tuple[object, object], Interval] = {}
         return sorted((_from_row(row, times) for row in self._table.chosen(names, keep)), key=_ORDER)
 
+    def marks(self) -> dict[str, tuple[int, int]]:
+        """Model → how many entries there are of it, and the number of its newest one: others after any append."""
+        import numpy as np
+
+        found = self.columns(["model", "sequence"])
+        models = found.texts["model"]
+        counts = np.bincount(models.codes, minlength=len(models.values))
+        newest = np.zeros(len(models.values), np.int64)
+        np.maximum.at(newest, models.codes, found.numbers["sequence"])
+        return {name: (int(counts[at]), int(newest[at])) for at, name in enumerate(models.values)}
+
     def since(self, revision: int, models: Collection[str], *, kinds: Collection[Kind]) -> list[Entry]:
         """What was recorded of these models and kinds by commits after a revision."""
         return [e for e in self.entries(models, kinds=kinds) if commit_of(e.sequence) > revision]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import dagster as dg
 import pytest
 from dagster._core.storage.partition_status_cache import get_and_update_asset_status_cache_value
@@ -11,8 +14,12 @@ from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.build.apply import apply
 from backfill_assets.core.intervals import utc
+from backfill_assets.defs import ledger_sensor as ledger_sensor_module
 from backfill_assets.defs.build_definitions import definitions
+from backfill_assets.defs.bulk_events import report_events
 from backfill_assets.plan.stages import Request
+from backfill_assets.state.ledger import Entry
+from backfill_assets.state.tables import TableLog
 from backfill_assets_tests.dagster_place import (
     KEYS,
     Place,
@@ -21,6 +28,7 @@ from backfill_assets_tests.dagster_place import (
     loaded,
     materialize,
     red,
+    rests,
     tick,
     told,
     with_changes,
@@ -101,7 +109,7 @@ def test_what_another_code_location_materialized_is_left_alone(
     run = dg.materialize([theirs], instance=instance, partition_key="2024-03-01")
     build_elsewhere(place, "base", "top")
     found = tick(place, instance)
-    assert isinstance(found, dg.SensorResult) and found.cursor, "nothing is left to look at"
+    assert isinstance(found, dg.SensorResult) and rests(found.cursor), "nothing is left to look at"
     assert instance.get_materialized_partitions(dg.AssetKey("base")) == {"2024-03-01"}
     assert status_of(instance, place, "top") == set(KEYS), "all others are told as ever"
     said = capsys.readouterr().err
@@ -113,7 +121,7 @@ def test_sensor_reports_what_the_command_built_once(place: Place, instance: dg.D
     build_elsewhere(place, "base")
     first = tick(place, instance)
     assert told(first) == [("base", k) for k in KEYS]
-    assert isinstance(first, dg.SensorResult) and first.cursor
+    assert isinstance(first, dg.SensorResult) and rests(first.cursor)
     assert instance.get_materialized_partitions(dg.AssetKey("base")) == set(KEYS)
     second = tick(place, instance, first.cursor)  # what was reported is known by now
     assert isinstance(second, dg.SensorResult) and not second.asset_events
@@ -144,7 +152,7 @@ def test_sensor_waits_for_a_run_that_is_still_going_on(place: Place, instance: d
     run = instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED)
     build_elsewhere(place, "base", run=run.run_id)
     waiting = tick(place, instance)
-    assert told(waiting) == [] and isinstance(waiting, dg.SensorResult) and not waiting.cursor
+    assert told(waiting) == [] and isinstance(waiting, dg.SensorResult) and not rests(waiting.cursor)
     instance.report_run_failed(run)
     assert told(tick(place, instance, waiting.cursor)) == [("base", k) for k in KEYS]
 
@@ -153,18 +161,106 @@ def test_sensor_is_bounded_and_goes_on(
     place: Place, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A long history arrives in several ticks, each of a few seconds, in order and complete."""
-    monkeypatch.setattr("backfill_assets.defs.ledger_sensor.MOST_EVENTS", 5)  # four days and the check
+    monkeypatch.setattr("backfill_assets.defs.ledger_sensor.EVENTS_AT_ONCE", 4)
+    monkeypatch.setattr("backfill_assets.defs.ledger_sensor.SECONDS_A_TICK", 0.0)
     build_elsewhere(place, "base")
     seen: list[str | None] = []
     cursor: str | None = None
-    for _ in range(4):
+    for _ in range(6):  # three tell days, one looks once more, one looks at the other model
         found = tick(place, instance, cursor)
         assert len(told(found)) <= 4
         seen += [key for _, key in told(found)]
         if isinstance(found, dg.SensorResult):
             cursor = found.cursor
-            assert bool(cursor) == (len(seen) == len(KEYS)), "what is left is looked for, whatever else happens"
-    assert seen == KEYS
+            assert not rests(cursor) or seen == KEYS, "what is left is looked for, whatever else happens"
+    assert seen == KEYS and rests(cursor)
+
+
+def test_what_was_looked_at_is_not_looked_at_again(
+    place: Place, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tick that does not get through leaves off between two models, and the next one goes on there; a model of which
+    nothing is new is not asked for, whatever happens to others."""
+    looked: list[str] = []
+
+    def counting(name: str) -> None:
+        real = getattr(ledger_sensor_module, name)
+
+        def spy(entries: Sequence[Entry], log: TableLog, **more: Any) -> object:
+            looked.append(more["model"])
+            return real(entries, log, **more)
+
+        monkeypatch.setattr(ledger_sensor_module, name, spy)
+
+    counting("version_coverage")
+    build_elsewhere(place, "base", "top")
+    monkeypatch.setattr(ledger_sensor_module, "SECONDS_A_TICK", 0.0)
+    first = tick(place, instance)
+    assert isinstance(first, dg.SensorResult) and looked == ["base"] and not rests(first.cursor)
+    assert "1 models are left" in str(first.skip_reason)
+    second = tick(place, instance, first.cursor)
+    assert isinstance(second, dg.SensorResult) and looked == ["base", "base"], "once more: Dagster knows more by now"
+    third = tick(place, instance, second.cursor)
+    assert isinstance(third, dg.SensorResult) and looked == ["base", "base", "top"]
+    assert status_of(instance, place, "top") == set(KEYS)
+    monkeypatch.setattr(ledger_sensor_module, "SECONDS_A_TICK", 20.0)
+    cursor = settled(place, instance)
+    looked.clear()
+    withdraw(place, [("top", days("03", "04"))])
+    tick(place, instance, cursor)
+    assert looked == ["top"]
+
+
+def test_a_cursor_of_an_earlier_release(place: Place, instance: dg.DagsterInstance) -> None:
+    """It was a list, of what all was told of: everything is looked at once."""
+    build_elsewhere(place, "base")
+    assert told(tick(place, instance, "[3, 1, {}, {}]")) == [("base", k) for k in KEYS]
+
+
+def test_what_somebody_writes_beside_the_ledger_is_seen(place: Place, instance: dg.DagsterInstance) -> None:
+    """A commit to a version's table that the ledger does not know wakes nobody; whoever looks finds it."""
+    build_elsewhere(place, "base", "top")
+    cursor = settled(place, instance)
+    place.world.tables.foreign("base", "base-1")
+    withdraw(place, [("top", days("03"))])
+    tick(place, instance, cursor)
+    assert status_of(instance, place, "base") == set()
+
+
+def test_many_at_once_are_as_one_by_one() -> None:
+    """Dagster knows the same of partitions that were stored together: values, tags, the newest one, which asset."""
+    events = [
+        *(dg.AssetMaterialization("a", partition=k, metadata={"rows": n}, tags={"dagster/data_version": "v1"})
+          for n, k in enumerate(KEYS)),
+        dg.AssetObservation("a", description="between"),
+        *(dg.AssetMaterialization("b", partition=k) for k in KEYS[:3]),
+        dg.AssetMaterialization("a", partition=KEYS[2], metadata={"rows": 99}),
+    ]  # fmt: skip
+
+    def known(instance: dg.DagsterInstance) -> object:
+        found = []
+        for name in "ab":
+            key = dg.AssetKey(name)
+            records = instance.fetch_materializations(key, limit=99).records
+            newest = instance.get_latest_materialization_event(key)
+            tags = instance.event_log_storage.get_latest_tags_by_partition(
+                key, dg.DagsterEventType.ASSET_MATERIALIZATION, ["dagster/data_version"]
+            )
+            found.append(
+                (
+                    [(r.run_id, r.partition_key, r.asset_materialization, r.event_log_entry.level) for r in records],
+                    newest and newest.asset_materialization,
+                    tags,
+                    instance.get_materialized_partitions(key),
+                )
+            )
+        return found
+
+    with dg.instance_for_test() as one, dg.instance_for_test() as other:
+        for event in events:
+            one.report_runless_asset_event(event)
+        report_events(other, events)
+        assert known(one) == known(other)
 
 
 def test_sensor_reports_a_promotion(place: Place, instance: dg.DagsterInstance) -> None:
@@ -222,7 +318,7 @@ def test_after_wiping_it_looks_again(place: Place, instance: dg.DagsterInstance)
     cursor = settled(place, instance)
     edited = loaded(place, base="base-2")
     wiped = tick(edited, instance, cursor)
-    assert isinstance(wiped, dg.SensorResult) and wiped.asset_events and not wiped.cursor
+    assert isinstance(wiped, dg.SensorResult) and wiped.asset_events and not rests(wiped.cursor)
     materialize(edited, instance, "base", last=KEYS[0])
     assert settled(edited, instance)
     assert instance.get_materialized_partitions(dg.AssetKey("base")) == {KEYS[0]}
