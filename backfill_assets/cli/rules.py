@@ -10,7 +10,8 @@ from backfill_assets.cli.terminal import grid, out
 from backfill_assets.core.codec import to_plain
 from backfill_assets.core.escaping import one_line
 from backfill_assets.promote.rules_change import RulesChange
-from backfill_assets.state.rules import RulesInForce, RulesRecord, principals
+from backfill_assets.state.rules import RulesInForce, RulesRecord
+from backfill_assets.state.signers import described_keys
 
 
 def rules_json(
@@ -69,7 +70,7 @@ def print_rules(rules: RulesInForce, records: Sequence[RulesRecord], waiting: Se
         ("consumers", f"owners of those of {approvals.consumers} criticality are asked as well")
         if approvals.consumers != "none"
         else ("consumers", "are not asked"),
-        ("keys", ", ".join(principals(found.signers)) or "none"),
+        ("keys", ", ".join(described_keys(found.signers)) or "none"),
         *((f"people: {person}", ", ".join(accounts)) for person, accounts in found.people.items()),
         *((f"may approve for {owner}", ", ".join(people)) for owner, people in approvals.owners.items()),
         *((f"owner of {model}", owner or "nobody") for model, owner in found.owners.items()),

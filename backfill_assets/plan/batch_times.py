@@ -10,7 +10,7 @@ from statistics import fmean, median, quantiles
 
 from backfill_assets.core.intervals import Cadence
 from backfill_assets.core.model import Model
-from backfill_assets.core.segments import logic_of
+from backfill_assets.core.segments import is_adopted, logic_of
 from backfill_assets.core.wording import amount
 from backfill_assets.plan.spread import NO_TIME, Spread
 from backfill_assets.state.ledger import Entry, Kind
@@ -102,7 +102,11 @@ def basis_of(
 ) -> Basis | None:
     """The version's own batches; else those of the same logic, or of the version that was built last. None: there are
     none. `shapes` is asked what other `sizes` take where all batches are of one."""
-    batches = {v: _batches(entries, model.cadence) for (name, v), entries in history.items() if name == model.name}
+    batches = {
+        v: _batches(entries, model.cadence)
+        for (name, v), entries in history.items()
+        if name == model.name and not is_adopted(v)  # nobody computed these rows
+    }
     built = {v for v, found in batches.items() if found}
     logic = logic_of(version)
     others = sorted(built - {version}, key=lambda v: (logic_of(v) == logic, _newest(history[model.name, v]), v))

@@ -33,9 +33,9 @@ from backfill_assets.state.rules import (
     RulesInForce,
     RulesKind,
     RulesRecord,
-    changed_signers,
     in_force,
 )
+from backfill_assets.state.signers import changed_signers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

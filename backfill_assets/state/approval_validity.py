@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.people import folded, is_listed, perhaps_same, person_of, same_person
-from backfill_assets.state.rules import Rules, principals
+from backfill_assets.state.rules import Rules
+from backfill_assets.state.signers import principals
 
 Genuine = Callable[[Approval], str]
 """Why an approval's signature is not genuine; "" when it is. Asked of signed ones only."""

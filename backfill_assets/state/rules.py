@@ -23,6 +23,7 @@ from backfill_assets.core.wording import span_of_time
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.people import People
 from backfill_assets.state.rows import from_row, to_row
+from backfill_assets.state.signers import changed_keys, described_keys, signer_lines
 from backfill_assets.state.store import Records, TableSpec
 
 PREFIX = "rules-"
@@ -197,8 +198,9 @@ def edited_rules(rules: Rules, edited: Rules) -> tuple[str, ...]:
             if old.get(name) != new.get(name)
         ]
     if signer_lines(rules.signers) != signer_lines(edited.signers):
-        changed = ", ".join(changed_signers(rules.signers, edited.signers)) or "their order"
-        found.append(f"allowed_signers is edited ({changed}); in force: {len(signer_lines(rules.signers))} keys")
+        changed = changed_keys(rules.signers, edited.signers) or "another order"
+        in_force = ", ".join(described_keys(rules.signers)) or "no key"
+        found.append(f"allowed_signers is edited: {changed}; in force: {in_force}")
     for model, owner in sorted(rules.owners.items()):
         if model in edited.owners and edited.owners[model] != owner:
             found.append(f"{model} says owner: {edited.owners[model] or 'nobody'}; in force: {owner or 'nobody'}")
@@ -219,23 +221,6 @@ def edited_rules(rules: Rules, edited: Rules) -> tuple[str, ...]:
 def _consumers_ask_alike(rules: Rules, edited: Rules) -> bool:
     """Where the setting is another one, that is the difference."""
     return rules.approvals.consumers == edited.approvals.consumers
-
-
-def signer_lines(signers: str) -> tuple[str, ...]:
-    """The lines of an `allowed_signers` file that say something."""
-    lines = (line.strip() for line in signers.splitlines())
-    return tuple(line for line in lines if line and not line.startswith("#"))
-
-
-def principals(signers: str) -> tuple[str, ...]:
-    """Who has a key in the file; a pattern stays one."""
-    return tuple(dict.fromkeys(name for line in signer_lines(signers) for name in line.split()[0].split(",")))
-
-
-def changed_signers(one: str, other: str) -> tuple[str, ...]:
-    """The principals of the lines that only one of two files has."""
-    lines = set(signer_lines(one)) ^ set(signer_lines(other))
-    return tuple(sorted(principals("\n".join(lines))))
 
 
 RULES = TableSpec(

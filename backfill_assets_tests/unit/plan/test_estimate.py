@@ -216,6 +216,14 @@ def test_the_versions_own_batches_come_first() -> None:
     assert guess(stage, [built(0, 30, 10, model="b")]) == Estimate(basis="no history: run with --sample 3")
 
 
+def test_adopted_rows_say_nothing_about_time() -> None:
+    """Nobody computed them: they count as no history, neither as the version's own nor beside another one's."""
+    stage = a_build(a_model("a", batch_size=30), 0, 30)
+    adopted = built(0, 3000, 0, version="v1.adopted-1f", at=after(9))
+    assert guess(stage, [adopted]) == Estimate(basis="no history: run with --sample 3")
+    assert guess(stage, [adopted, built(0, 30, 10, version="old")]).basis == "from 1 batch of version old (other logic)"
+
+
 def test_a_restatement_is_of_the_same_logic() -> None:
     """A revision without batches of its own goes by its version's, which are as good, not by newer ones of others."""
     stage = a_build(a_model("a", batch_size=30), 0, 30, "v1.1f3a77b0")

@@ -29,12 +29,14 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.releases import Release, refuse_lost
 from backfill_assets.state.required_approvals import needed_from, titled
-from backfill_assets.state.rules import RULES, ConsumerRule, Rules, RulesInForce, RulesKind
+from backfill_assets.state.rules import RULES, ConsumerRule, Rules, RulesInForce, RulesKind, edited_rules
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days
 
 NOW = datetime(2024, 1, 11, 13, tzinfo=UTC)
 ANA, BO = "ana@example.com", "bo@example.com"
+AAAA, AAAB = "cJ6AyISHokEeHuTfufIqhhSS0gxHZRUMDHlKvXD4FHw", "z3YF7RvHNfbIJVVBVGJ0Z+HKyd9UzuhpkhjtQ0YDxWg"
+"""The fingerprints of two texts that stand for keys."""
 PEOPLE = {ANA: ("ana",), BO: ("bo",), "dev@example.com": ("dev",)}
 DEV, AS_ANA, AS_BO = (Approver(account=name, host="laptop") for name in ("dev", "ana", "bo"))
 START = Rules(people=PEOPLE, owners={"a": ANA, "b": BO, "later": "cy@example.com"})
@@ -107,7 +109,10 @@ def test_the_first_promotion_records_them() -> None:
         (with_rules(days=400), "backfill.yml says approvals.days: 400; in force: 14"),
         (with_rules(owners={ANA: ("dev",)}), f"backfill.yml says approvals.owners.{ANA}: dev; in force: nothing"),
         (replace(START, people={}), f"backfill.yml says people.{ANA}: nothing; in force: ana"),
-        (replace(START, signers=f"{ANA} ssh-ed25519 A\n"), f"allowed_signers is edited ({ANA}); in force: 0 keys"),
+        (
+            replace(START, signers=f"{ANA} ssh-ed25519 AAAA\n"),
+            f"allowed_signers is edited: with {ANA} SHA256:{AAAA}; in force: no key",
+        ),
         (replace(START, owners={**START.owners, "a": "dev"}), f"a says owner: dev; in force: {ANA}"),
     ],
 )
@@ -116,6 +121,27 @@ def test_what_is_edited_is_told_and_does_not_count(edited: Rules, sentence: str)
     rules = House().now_in_force(edited)
     assert replace(rules.rules, owners=START.owners) == START
     assert sentence in rules.differences and sentence in rules.notes
+
+
+def test_a_key_that_becomes_another_is_told_by_its_fingerprint() -> None:
+    """Whoever approves can compare both with what their owner says, and sees that an option changed."""
+    one = f"# who signs\n{ANA} ssh-ed25519 AAAA ana@laptop\n{BO} ssh-ed25519 AAAA\n"
+    rules = replace(START, signers=one)
+
+    def told(signers: str) -> list[str]:
+        return [said for said in edited_rules(rules, replace(START, signers=signers)) if "allowed" in said]
+
+    force = f"in force: {ANA} SHA256:{AAAA}, {BO} SHA256:{AAAA}"
+    other = one.replace("AAAA ana@laptop", "AAAB eve@elsewhere")
+    assert told(other) == [f"allowed_signers is edited: without {ANA} SHA256:{AAAA}; with {ANA} SHA256:{AAAB}; {force}"]
+    until = one.replace(f"{BO} ssh", f'{BO} valid-before="20300101" ssh')
+    assert told(until) == [
+        f"allowed_signers is edited: without {BO} SHA256:{AAAA}; "
+        f'with {BO} valid-before="20300101" SHA256:{AAAA}; {force}'
+    ]
+    assert told("\n".join(reversed(one.splitlines()))) == [f"allowed_signers is edited: another order; {force}"]
+    assert told(one.replace("# who", "# Who")) == []
+    assert told(f"{ANA} certificates of nobody") != []
 
 
 def test_both_owners_are_asked() -> None:

@@ -1,0 +1,58 @@
+"""Whose keys does an `allowed_signers` file hold? (The format is that of ssh-keygen(1), ALLOWED SIGNERS.)"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+
+
+def signer_lines(signers: str) -> tuple[str, ...]:
+    """The lines of the file that say something."""
+    lines = (line.strip() for line in signers.splitlines())
+    return tuple(line for line in lines if line and not line.startswith("#"))
+
+
+def principals(signers: str) -> tuple[str, ...]:
+    """Who has a key in the file; a pattern stays one."""
+    return tuple(dict.fromkeys(name for line in signer_lines(signers) for name in line.split()[0].split(",")))
+
+
+def changed_signers(one: str, other: str) -> tuple[str, ...]:
+    """The principals of the lines that only one of two files has."""
+    lines = set(signer_lines(one)) ^ set(signer_lines(other))
+    return tuple(sorted(principals("\n".join(lines))))
+
+
+def described_keys(signers: str) -> tuple[str, ...]:
+    """Each line as people compare keys: by its principals, its options and the fingerprint that `ssh-keygen -l` says.
+
+    >>> described_keys('ana@example.com valid-before="20300101" ssh-ed25519 AAAA ana@laptop')
+    ('ana@example.com valid-before="20300101" SHA256:cJ6AyISHokEeHuTfufIqhhSS0gxHZRUMDHlKvXD4FHw',)
+    """
+    return tuple(map(_described, signer_lines(signers)))
+
+
+def changed_keys(before: str, after: str) -> str:
+    """Which keys come and go between two files; "" where the same lines are in another order."""
+    old, new = signer_lines(before), signer_lines(after)
+    gone = [_described(line) for line in old if line not in new]
+    come = [_described(line) for line in new if line not in old]
+    return "; ".join(f"{what} {', '.join(keys)}" for what, keys in (("without", gone), ("with", come)) if keys)
+
+
+def _described(line: str) -> str:
+    words = line.split()
+    at = next((n for n, word in enumerate(words[1:], 1) if word.startswith(_TYPES)), None)
+    if at is None or at + 1 >= len(words):
+        return line
+    try:
+        key = base64.b64decode(words[at + 1], validate=True)
+    except binascii.Error:
+        return line
+    said = base64.b64encode(hashlib.sha256(key).digest()).decode().rstrip("=")
+    return " ".join([*words[:at], f"SHA256:{said}"])
+
+
+_TYPES = ("ssh-", "ecdsa-", "sk-")
+"""How the names of OpenSSH's key types begin."""
