@@ -48,6 +48,8 @@ PASSING = (
 TAKEN_OVER = "another process has taken over"
 """What the log store says of a commit of a process whose lease is another's (adapters/log_store)."""
 MEMORY = "java.lang.OutOfMemoryError"
+DEPTH = ("Max iterations (", "java.lang.StackOverflowError")
+"""Of queries whose steps are built upon one another by the hundred."""
 DATA_STATES = {"21", "22", "23", "38"}
 """SQLSTATE classes that are about values: cardinality, data, constraints, what user code raised."""
 DATA_CLASSES = (
@@ -172,6 +174,14 @@ def classified(
             cannot,
             why=f"Spark's JVM had no memory left for it: {why}",
             fix="raise `spark.driver.memory`, or lower the model's `batch_size:` or `batch_concurrency:`",
+        )
+    if any_of(DEPTH):
+        return BuildError(
+            cannot,
+            why=f"Spark cannot follow a query of so many steps: {why}",
+            fix="split it: write some of its steps as models of their own, which it reads. Or let Spark go deeper, in "
+            "`spark:` of backfill.yml: `spark.sql.analyzer.maxIterations: 1000`, and "
+            "`spark.driver.extraJavaOptions: -Xss64m`",
         )
     if "DELTA_REPLACE_WHERE_MISMATCH" in text:
         return DataError(

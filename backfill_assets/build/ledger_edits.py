@@ -99,7 +99,7 @@ def withdraw(
         if not parts:
             continue
         if seen := parts & shown.get((name, version), NO_ROWS).covers:
-            raise _refusal(name, seen, named)
+            raise _refusal(name, seen) if named else _refusal_of_reader(name, seen, gone)
         gone[name] = parts
         found.append(Withdrawn(model=name, version=version, intervals=parts, named=bool(named)))
         said = f"{reason or 'withdrawn'} (by {by})"
@@ -117,11 +117,10 @@ def withdraw(
 def _refuse_published(found: Sequence[Withdrawn], shown: Mapping[tuple[str, str], Segments]) -> None:
     seen = {d.model: part for d in found if (part := d.intervals & shown.get((d.model, d.version), NO_ROWS).covers)}
     if seen:
-        days = " ".join(f"--restate {name}:{part}" for name, parts in seen.items() for part in parts)
         raise PlanError(
             f"{', '.join(f'{name} {parts}' for name, parts in seen.items())} was published while it was withdrawn",
             why="it stays shown, and the ledger knows no batch of it any more: `watch` names it as well",
-            fix=f"compute it again beside what is shown: backfill apply {days}",
+            fix=f"compute it again beside what is shown: backfill apply {_restated(seen)}",
         )
 
 
@@ -163,11 +162,22 @@ def _readers(
     return list(found.items())
 
 
-def _refusal(name: str, seen: Ranges, named: Ranges) -> PlanError:
-    days = " ".join(f"--restate {name}:{part}" for part in seen)
+def _refusal(name: str, seen: Ranges) -> PlanError:
     return PlanError(
         f"cannot withdraw {name} {seen}: it is published",
-        why="what an environment shows is replaced, never taken away"
-        + ("" if named else ", and it was built from what would go"),
-        fix=f"compute it again beside what is shown: backfill apply {days}",
+        why="what an environment shows is replaced, never taken away",
+        fix=f"compute it again beside what is shown: backfill apply {_restated({name: seen})}",
     )
+
+
+def _refusal_of_reader(name: str, seen: Ranges, gone: Mapping[str, Ranges]) -> PlanError:
+    asked = ", ".join(f"{each} {parts}" for each, parts in gone.items())
+    return PlanError(
+        f"cannot withdraw {asked}: {name} {seen} was built from it, and is published",
+        why="what an environment shows is replaced, never taken away",
+        fix=f"compute it again, with what reads it, beside what is shown: backfill apply {_restated(gone)}",
+    )
+
+
+def _restated(days: Mapping[str, Ranges]) -> str:
+    return " ".join(f"--restate {name}:{part}" for name, parts in days.items() for part in parts)

@@ -118,6 +118,11 @@ def print_end(ended: RolledBack, *, at_once: bool) -> None:
             + Text(f" {of} {found.environment.name} in one commit ({_made(ended) or 'views went'}). To undo it: ")
             + Text("backfill rollback", style="bold")
         )
+        for each in found.apart if at_once else ():
+            what = f"{each.model} {short(each.intervals)}: computed from rows of {each.upstream} that are out of sight"
+            console.print(
+                styled("[yellow]Shown as it was:[/] {}. To compute it again: [bold]{}[/]", what, each.command)
+            )
         missing = [f"{s.model} {short(s.lacks | s.never)}" for s in found.steps if s.lacks or s.never]
         if at_once and missing:
             console.print(

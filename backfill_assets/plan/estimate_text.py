@@ -11,6 +11,8 @@ from backfill_assets.plan.estimate import PlanEstimate
 
 def comparison(before: PlanEstimate, after: Actual) -> str:
     """The estimate against what it really took, in one sentence; what was not estimated is not judged."""
+    if not after.seconds and any(s.count < s.planned for s in after.stages):
+        return "Nothing of it was built."
     took = f"Took {duration(after.seconds, after.seconds)}"
     if before.price and after.cost is not None:
         took += f" and {money(before.price.currency, after.cost, after.cost)}"

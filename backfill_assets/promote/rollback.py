@@ -20,7 +20,7 @@ from backfill_assets.plan.stages import Audit, Build, Plan, Request, Stage
 from backfill_assets.project.stored import UNSAID
 from backfill_assets.promote.mismatches import mismatches
 from backfill_assets.promote.obstacle import Obstacle
-from backfill_assets.promote.rollback_reads import apart_after
+from backfill_assets.promote.rollback_reads import ReadApart, apart_after
 from backfill_assets.promote.rollback_step import RollbackStep, model_then, rollback_step
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
@@ -44,6 +44,8 @@ class Rollback:
     steps: tuple[RollbackStep, ...]
     obstacles: tuple[Obstacle, ...] = ()
     losses: tuple[Obstacle, ...] = ()
+    apart: tuple[ReadApart, ...] = ()
+    """What of the losses would be shown, beside rows that it was not computed from."""
     project: Project | None = field(default=None, repr=False)
     """The project as the older release shows it, when everything in it can still be executed."""
 
@@ -134,14 +136,15 @@ def propose_rollback(
     rules = control.rules.in_force(environment, declared_rules(project)).rules
     losses = [*_losses(steps, problem), *_redeclared(steps, as_it_was), *_consumers(project, rules, steps)]
     showed = {s.model: s.older.covers for s in steps if s.older}
-    losses += apart_after(as_it_was or project, control.ledger, entries, seen, after, showed)
+    apart = apart_after(as_it_was or project, control.ledger, entries, seen, after, showed)
     return Rollback(
         environment=seen,
         after=after,
         release=older,
         steps=tuple(steps),
         obstacles=tuple(obstacles),
-        losses=tuple(losses),
+        losses=(*losses, *(each.loss for each in apart)),
+        apart=tuple(apart),
         project=as_it_was,
     )
 

@@ -7,7 +7,7 @@ since read the restated rows: with a lookback they read some of the very days th
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
@@ -18,6 +18,26 @@ from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, EntriesByVersion, Ledger, by_version
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadApart:
+    """Intervals that were computed from rows of an upstream model that would be out of sight."""
+
+    model: str
+    upstream: str
+    intervals: Ranges
+    command: str
+    """Computes them again."""
+
+    @property
+    def loss(self) -> Obstacle:
+        return Obstacle(
+            model=self.model,
+            what=f"computed from rows of {self.upstream} that would be out of sight:",
+            intervals=self.intervals,
+            remedy=f"--now goes back and shows these as they are; compute them again after that: {self.command}",
+        )
+
+
 def apart_after(
     project: Project,
     ledger: Ledger,
@@ -25,7 +45,7 @@ def apart_after(
     seen: Environment,
     after: Environment,
     then: Mapping[str, Ranges],
-) -> list[Obstacle]:
+) -> list[ReadApart]:
     """What stays and read rows that would go out of sight. `project` as the older release shows it; `known`: all that
     decides in the ledger of some models, which were read; `then`: what the release showed of each model that moves,
     which is as it was then."""
@@ -43,12 +63,11 @@ def apart_after(
 
     now = stale(_only(seen, names))
     return [
-        Obstacle(
+        ReadApart(
             model=model,
-            what=f"computed from rows of {upstream} that would be out of sight:",
+            upstream=upstream,
             intervals=days,
-            remedy="--now goes back and shows these as they are; compute them again after that: "
-            + restate_command(restate_argument(model, project.models[model].cadence, days)),
+            command=restate_command(restate_argument(model, project.models[model].cadence, days)),
         )
         for (model, upstream), found in stale(_only(after, names)).items()
         if (days := found - then.get(model, NOTHING) - now.get((model, upstream), NOTHING))

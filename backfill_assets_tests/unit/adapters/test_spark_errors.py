@@ -89,6 +89,22 @@ BOXED = JavaCause("java.util.concurrent.ExecutionException", "Boxed Exception")
             id="a corrupt file",
         ),
         pytest.param(
+            [
+                JavaCause(
+                    "java.lang.RuntimeException", "Max iterations (100) reached for batch Resolution, please set …"
+                )
+            ],
+            BuildError,
+            "so many steps",
+            id="a query that is too deep for the analyzer",
+        ),
+        pytest.param(
+            [JavaCause("java.lang.StackOverflowError", "")],
+            BuildError,
+            "so many steps",
+            id="a query that is too deep for the stack",
+        ),
+        pytest.param(
             [CORRUPT, JavaCause("java.net.SocketTimeoutException", "Read timed out")],
             TransientBuildError,
             "Read timed out",

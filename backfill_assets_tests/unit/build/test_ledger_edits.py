@@ -17,7 +17,7 @@ from backfill_assets.plan.stages import Build, Invalidate, Plan, Request
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.ledger import LEDGER, Kind
 from backfill_assets.state.store import MemoryTable
-from backfill_assets_tests.fakes import NOW, World, a_model, days, gated
+from backfill_assets_tests.fakes import NOW, World, a_model, a_pointer, days, gated
 
 D, R = a_model("d", "raw", batch_size=20), a_model("r", "d", lookback=1, batch_size=20)
 
@@ -140,6 +140,20 @@ def test_published_days_are_not_taken_away() -> None:
     carry_out(new)
     assert [w.model for w in take_back(new, ("d", days("02")))] == ["d", "r"], "the new version is nobody's yet"
     assert builds(world.plan()) == {}
+
+
+def test_a_reader_that_is_published_is_named_with_what_it_read() -> None:
+    """Of what was asked nothing is shown, as after a restatement: the day that was named is computed again, not the
+    reader's."""
+    world = World(D, R)
+    carry_out(world)
+    shown = a_pointer("r", "r-1", days("01", "10"), commit=world.tables.head("r", "r-1"))
+    world.control.environments.flip(world.control.environments.read("prod"), [shown], release="r", at=NOW)
+    with pytest.raises(PlanError) as refused:
+        take_back(world, ("d", days("02", "03")))
+    assert refused.value.what.startswith("cannot withdraw d 2024-01-02..2024-01-03: r 2024-01-0"), refused.value.what
+    assert refused.value.fix.endswith("backfill apply --restate d:2024-01-02..2024-01-03")
+    assert not world.control.ledger.entries(kinds=[Kind.WITHDRAWN])
 
 
 def test_a_reader_of_another_version_keeps_its_rows() -> None:

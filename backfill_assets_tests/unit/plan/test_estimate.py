@@ -574,6 +574,7 @@ def test_what_cannot_be_compared_is_not_judged() -> None:
     whole = [done(0, 540, 9, 40), done(0, 182, 9, 96, model="trends")]
     assert comparison(a_plan(*both), it_took(*whole, stages=both)) == "Took 96 s; estimated 42–98 s without trends."
     assert comparison(a_plan(trends), it_took(*whole, stages=[trends])) == "Took 96 s; there was no estimate."
+    assert comparison(a_plan(trends), it_took(stages=[trends])) == "Nothing of it was built."
     said = comparison(a_plan(performance, price=CORES), it_took(done(0, 270, 9, 40), price=CORES))
     assert said == (
         "Took 40 s and EUR 0.11 for 270 of 540 days of campaign_performance; "

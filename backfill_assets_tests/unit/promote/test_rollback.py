@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 from backfill_assets.build.engine import Job, ModelInput
+from backfill_assets.cli.rollback import print_end
 from backfill_assets.core.errors import BuildError, PlanError, PromotionError
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Consumer
@@ -245,7 +246,7 @@ def a_reader_of_yesterday(restated: str) -> ProjectHistory:
     return history
 
 
-def test_days_that_read_what_goes_back_do_not_stay_unasked() -> None:
+def test_days_that_read_what_goes_back_do_not_stay_unasked(capsys: pytest.CaptureFixture[str]) -> None:
     """The day after the restated one came later and read it: going back says so, and which command mends it; who goes
     back at once has the rest as it was."""
     history = a_reader_of_yesterday("10")
@@ -256,7 +257,12 @@ def test_days_that_read_what_goes_back_do_not_stay_unasked() -> None:
     assert (loss.model, str(loss.intervals)) == ("b", "2024-01-11")
     assert "computed from rows of a that would be out of sight" in loss.what
     assert loss.remedy.endswith("backfill apply --restate b:2024-01-11"), loss.remedy
-    assert history.back(at_once=True).moved is not None
+    done = history.back(at_once=True)
+    assert done.moved is not None
+    print_end(done, at_once=True)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "b 2024-01-11: computed from rows of a that are out of sight" in said
+    assert "To compute it again: backfill apply --restate b:2024-01-11" in said
     assert stale(history) == {"b": "2024-01-11"}
     history.release(Request(restate=(("b", days("11")),)))
     assert not stale(history)
