@@ -77,6 +77,8 @@ class Approved:
     """By model: which rows of its days are computed again, where not all are."""
     gaps: tuple[Gap, ...] = ()
     """What is missing, beside approvals, before the plan may be promoted."""
+    unaccepted: tuple[str, ...] = ()
+    """The findings of the plan that no approval accepts yet."""
 
 
 def approve(context: Context, request: ApprovalRequest) -> Approved:
@@ -105,7 +107,18 @@ def approve(context: Context, request: ApprovalRequest) -> Approved:
         why=context.control.plans.why(given[0].plan),
         scopes=scopes(plan) if plan else {},
         gaps=_blocking_gaps(context, by_now(context.project, facts, plan), facts) if plan else (),
+        unaccepted=unaccepted_findings(context, given, facts),
     )
+
+
+def unaccepted_findings(context: Context, given: Sequence[Approval], facts: Facts | None = None) -> tuple[str, ...]:
+    """The findings of the plan that these approvals are of which neither they nor earlier ones accept."""
+    if is_change(given[0].plan):
+        return ()
+    facts = facts or context.facts()
+    case = cases_of(context, facts).review(facts, find_plan(context.control, given[0].plan))
+    accepted = {name for one in (*case.approvals, *given) for name in one.accepted}
+    return tuple(f.name for f in subject(context.project, facts, case).findings if f.name not in accepted)
 
 
 def _blocking_gaps(context: Context, plan: Plan, facts: Facts) -> tuple[Gap, ...]:

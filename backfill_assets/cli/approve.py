@@ -82,4 +82,14 @@ def print_approved(done: Approved) -> None:
             console.print(Text(one_line(line)))
     for gap in done.gaps:
         console.print(Text(one_line(f"Still in the way: {gap.subject}: {gap.what}; {gap.remedy}"), style="red"))
-    console.print(Text("Then: " if done.gaps else "Next: ") + Text(f"backfill promote {given[0].plan}", style="bold"))
+    for name in done.unaccepted:
+        console.print(Text(one_line(f"Still in the way: {unaccepted_text(name)}"), style="red"))
+    console.print(
+        Text("Then: " if done.gaps or done.unaccepted else "Next: ")
+        + Text(f"backfill promote {given[0].plan}", style="bold")
+    )
+
+
+def unaccepted_text(finding: str) -> str:
+    """That a finding is in no statement, and how it gets there."""
+    return f'{finding} was found and is not accepted; who states that it may be so adds --accept {finding}="why"'

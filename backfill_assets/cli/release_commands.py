@@ -155,9 +155,9 @@ def approve(
     It is about the rows as they are now: any later write in its scope voids it, and it is over after some days. The
     account that runs this is recorded, and decides with the rules in force whether it counts. Needs no Spark.
     """
-    from backfill_assets.app.approve import ApprovalRequest, accepted_findings, prepare
+    from backfill_assets.app.approve import ApprovalRequest, accepted_findings, prepare, unaccepted_findings
     from backfill_assets.app.approve import approve as record
-    from backfill_assets.cli.approve import approved_json, prepared, print_approved
+    from backfill_assets.cli.approve import approved_json, prepared, print_approved, unaccepted_text
 
     request = ApprovalRequest(
         plan=plan,
@@ -170,8 +170,11 @@ def approve(
     )
     context = open_context()
     if only_prepare:
-        for one in prepare(context, request):
+        stated = prepare(context, request)
+        for one in stated:
             typer.echo(one.statement, nl=False)
+        for name in unaccepted_findings(context, stated):
+            typer.echo(unaccepted_text(name), err=True)
         return
     done = record(context, request)
     print_result(as_json, lambda: approved_json(done), lambda: print_approved(done))

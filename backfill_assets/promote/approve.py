@@ -12,7 +12,7 @@ from backfill_assets.core.model import Project
 from backfill_assets.plan.facts import Facts
 from backfill_assets.promote.approval import ApprovalSubject, PlanReview, rules_of, subject
 from backfill_assets.promote.gate import Verdict
-from backfill_assets.state.approval_validity import approver, objection, who_may
+from backfill_assets.state.approval_validity import approver, objection, unsigned, who_may
 from backfill_assets.state.approvals import FORMATTED, TO_COME, Approval
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.people import person_of
@@ -80,10 +80,14 @@ def statements(
         raise PlanError(
             f"{approver(first)} may not approve plan {case.record.id} for {first.owner or 'models without an owner'}",
             why=problems[first.owner],
-            fix=f"ask those whose approval it needs ({asked}); a team of one says so in the rules: "
-            "`approvals: {self: true}` in backfill.yml, then `backfill rules change`",
+            fix=f"ask those whose approval it needs ({asked})"
+            + (_SIGN.format(case.record.id) if unsigned(first, rules) else _ALONE),
         )
     return [replace(a, signature="") for a in made if not problems[a.owner]]
+
+
+_SIGN = "; sign it with a key: backfill approve {0} --key FILE, or elsewhere what backfill approve {0} --prepare says"
+_ALONE = "; a team of one says so in the rules: `approvals: {self: true}` in backfill.yml, then `backfill rules change`"
 
 
 def onward(shown: Environment, scope: Mapping[str, Ranges]) -> dict[str, datetime]:

@@ -28,7 +28,7 @@ def objection(
     it holds. `now` is of the real clock.
     """
     if not approval.signature:
-        if rules.approvals.signatures == "required":
+        if unsigned(approval, rules):
             return "without a signature of somebody in allowed_signers (approvals.signatures: required)"
         if not approval.account:
             return "an earlier release recorded it without the account that gave it"
@@ -44,6 +44,11 @@ def objection(
     if not _may_approve(approval, rules, own=own):
         return f"only {who_may(approval.owner, rules)} may approve for {approval.owner or 'models without an owner'}"
     return ""
+
+
+def unsigned(approval: Approval, rules: Rules) -> bool:
+    """Whether it lacks the signature that the rules require."""
+    return not approval.signature and rules.approvals.signatures == "required"
 
 
 def expires(approval: Approval, rules: Rules) -> datetime:

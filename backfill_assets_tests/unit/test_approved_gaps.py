@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from backfill_assets.app.approve import ApprovalRequest, Approved, approve
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.cli.approve import print_approved
+from backfill_assets.state.proofs import Finding
 from backfill_assets_tests.projects import small_project
 from backfill_assets_tests.unsparked import build, prove, unsparked
 
 OWNED = "owner: ana@example.com\n"
 
 
-def approved(root: Path, *, owner: str) -> tuple[Approved, bool]:
-    """A change of `daily` that somebody else than its author approves; whether it is promoted then."""
+def approved(root: Path, *findings: Finding, owner: str, **said: Any) -> tuple[Approved, bool]:
+    """A change of `daily`, of which a comparison found this, that somebody else than its author approves; whether it is
+    promoted then."""
     daily = root / "models" / "daily.sql"
     daily.write_text(daily.read_text().replace(OWNED, owner))
     place = unsparked(root, user="dev")
@@ -26,8 +29,8 @@ def approved(root: Path, *, owner: str) -> tuple[Approved, bool]:
     place = unsparked(root, user="dev")
     build(place)
     [plan] = [r.id for r in place.control.plans.all() if r.live]
-    prove(place, plan)
-    done = approve(unsparked(root, user="ana@example.com"), ApprovalRequest(plan=plan))
+    prove(place, plan, *findings)
+    done = approve(unsparked(root, user="ana@example.com"), ApprovalRequest(plan=plan, **said))
     return done, promote_plan(place, plan=plan).verdict.open
 
 
@@ -48,3 +51,15 @@ def test_nothing_else_is_in_the_way(tmp_path: Path, capsys: pytest.CaptureFixtur
     print_approved(done)
     said = " ".join(capsys.readouterr().out.split())
     assert "Next: backfill promote" in said and "in the way" not in said
+
+
+def test_a_finding_that_was_not_accepted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is told with its option at once, not when somebody promotes; not where the approval accepts it."""
+    found = Finding(name="dash.q", model="daily", text="fewer rows")
+    done, promoted = approved(small_project(tmp_path / "one", days=2), found, owner=OWNED)
+    assert not promoted and done.unaccepted == ("dash.q",)
+    print_approved(done)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Still in the way: dash.q was found and is not accepted; who" in said and '--accept dash.q="why"' in said
+    done, promoted = approved(small_project(tmp_path / "two", days=2), found, owner=OWNED, accepted={"dash.q": "meant"})
+    assert promoted and done.unaccepted == ()

@@ -152,7 +152,8 @@ def test_signatures_that_are_required(instance: dg.DagsterInstance, tmp_path: Pa
     signers = f"{ANA} {keys['ana_key'].with_suffix('.pub').read_text()}"
     place = a_change(signers, signatures="required")
     plan = applied(place, instance)
-    assert "sign" in refusal(place, instance, "approve", "ana", plan=plan)
+    refused = refusal(place, instance, "approve", "ana", plan=plan)
+    assert f"sign it with a key: backfill approve {plan} --key FILE" in refused and "team of one" not in refused
     [claim] = approval_statements(replace(place, acting="dev"), plan, by=ANA, owners=[ANA], signs=True)
     said = claim.statement
     for name, good in (("dev_key", False), ("ana_key", True)):
