@@ -68,7 +68,7 @@ class MemoryTables:
     def __init__(self, *states: TableState) -> None:
         self.states = {(s.model, s.version, s.commit): s for s in states}
 
-    def state(self, model: str, version: str, commit: int, *, hashes: bool | None = None) -> TableState | None:
+    def state(self, model: str, version: str, commit: int, *, hash_up_to: int = 0) -> TableState | None:
         return self.states.get((model, version, commit))
 
 

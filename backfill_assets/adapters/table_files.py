@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from backfill_assets.adapters.data_files import is_outside
-from backfill_assets.adapters.folder import file_system
+from backfill_assets.adapters.file_sizes import NO_FILE, file_sizes, listed_sizes
 from backfill_assets.adapters.table_log import HARMLESS, data_commit, history, open_table
 from backfill_assets.core.errors import StateError
-from backfill_assets.evidence.tables import EvidenceFile, TableCommit, TableState
+from backfill_assets.evidence.tables import HASHED, EvidenceFile, TableCommit, TableState
+from backfill_assets.project.object_store import arrow_path
 from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
-
-HASHED = 2 * 1024**3
-"""Bytes: the files of a larger table are compared by size only, unless somebody asks for more."""
 
 
 class DeltaTableFiles:
@@ -27,7 +26,7 @@ class DeltaTableFiles:
     def __init__(self, warehouse: str) -> None:
         self._warehouse = warehouse
 
-    def state(self, model: str, version: str, commit: int, *, hashes: bool | None = None) -> TableState | None:
+    def state(self, model: str, version: str, commit: int, *, hash_up_to: int = HASHED) -> TableState | None:
         location = table_path(self._warehouse, model, version)
         try:
             table = open_table(location, commit)
@@ -46,24 +45,34 @@ class DeltaTableFiles:
         actions = table.get_add_actions(flatten=True)
         paths = sorted(map(unquote, actions.column("path").to_pylist()))
         named = sum(actions.column("size_bytes").to_pylist())
-        wanted = named <= HASHED if hashes is None else hashes
-        system = file_system(location)
-        with ThreadPoolExecutor(max_workers=8) as pool:
-            files = list(pool.map(lambda path: _look(system, path, wanted), paths))
+        files = _files(location, paths, hashed=named <= hash_up_to)
         return TableState(model=model, version=version, commit=commit, commits=tuple(commits), files=tuple(files))
 
 
-def _look(system: FileSystem, path: str, hashed: bool) -> EvidenceFile:
-    from pyarrow.fs import FileType, LocalFileSystem
+def _files(location: str, paths: Sequence[str], *, hashed: bool) -> Iterator[EvidenceFile]:
+    """The files at these paths, which are a table's, or in full those of another one."""
+    from pyarrow.fs import LocalFileSystem
 
-    system = LocalFileSystem() if is_outside(path) else system
-    info = system.get_file_info(path)
-    if info.type is not FileType.File:
-        return EvidenceFile(path=path, bytes=-1)
-    if not hashed:
-        return EvidenceFile(path=path, bytes=info.size)
+    disk, (system, root) = LocalFileSystem(), arrow_path(location)
+    outside = [path for path in paths if is_outside(path)]
+    inside = {path: f"{root}/{path}" for path in paths if not is_outside(path)}
+    listed = listed_sizes(system, root, len(inside), len(inside))
+    sizes = dict(zip(inside, file_sizes(system, list(inside.values()), listed), strict=True))
+    sizes |= dict(zip(outside, file_sizes(disk, outside, {}), strict=True))
+
+    def look(path: str) -> EvidenceFile:
+        digest = ""
+        if hashed and sizes[path] != NO_FILE:
+            digest = _sha256(system, inside[path]) if path in inside else _sha256(disk, path)
+        return EvidenceFile(path=path, bytes=sizes[path], sha256=digest)
+
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        yield from pool.map(look, paths)
+
+
+def _sha256(system: FileSystem, path: str) -> str:
     seen = hashlib.sha256()
     with system.open_input_stream(path) as stream:
         while block := stream.read(1 << 20):
             seen.update(block)
-    return EvidenceFile(path=path, bytes=info.size, sha256=seen.hexdigest())
+    return seen.hexdigest()

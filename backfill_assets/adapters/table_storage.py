@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.data_files import IntervalFile, data_files
+from backfill_assets.adapters.file_sizes import NO_FILE, file_sizes, listed_sizes
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Interval
@@ -54,9 +55,10 @@ class DeltaTableStorage:
             return Readable(broken=(f"{location} has no commit {commit}: {error.why}",))
         if table is None:
             return Readable(broken=(f"there is no table at {location}",))
-        files = [file for file in data_files(table) if interval.holds(file.at)]
+        every = data_files(table)
+        files = [file for file in every if interval.holds(file.at)]
         whole = {file.path: file for file in files}
-        problems = _problems(location, list(whole.values()), footers)
+        problems = _problems(location, list(whole.values()), len({file.path for file in every}), footers)
         return Readable(
             files=len(whole),
             rows=sum(f.rows for f in files),
@@ -77,17 +79,19 @@ class DeltaTableStorage:
             system.delete_dir(path)
 
 
-def _problems(location: str, files: Sequence[IntervalFile], footers: bool) -> dict[str, str]:
-    """Path → what is wrong with a data file: its size and (`footers`) its footer are looked at, not its rows. Empty
-    when nothing is."""
+def _problems(location: str, files: Sequence[IntervalFile], among: int, footers: bool) -> dict[str, str]:
+    """Path → what is wrong with a data file of the table's `among`: its size and (`footers`) its footer are looked at,
+    not its rows. Empty when nothing is."""
     system, root = arrow_path(location)
     places = [file.path if file.elsewhere else f"{root}/{file.path}" for file in files]
-    found: list[str] = []
-    if system.type_name == "local" and not footers and _all_there(places, files):
+    here = system.type_name == "local"
+    if here and not footers and _all_there(places, files):
         return dict.fromkeys((file.path for file in files), "")
-    with ThreadPoolExecutor(max_workers=8) as pool:
+    listed = _listed(system, root, len(files), among)
+    found: list[str] = []
+    with ThreadPoolExecutor(max_workers=_HERE if here else _THERE) as pool:
         few = [slice(at, at + _AT_ONCE) for at in range(0, len(files), _AT_ONCE)]
-        for problems in pool.map(lambda part: _sizes(system, places[part], files[part]), few):
+        for problems in pool.map(lambda part: _sizes(system, places[part], files[part], listed), few):
             found += problems
         if footers:
             read = pool.map(lambda p, f, why: why or _footer(system, p, f), places, files, found)
@@ -96,6 +100,16 @@ def _problems(location: str, files: Sequence[IntervalFile], footers: bool) -> di
 
 
 _AT_ONCE = 500
+_HERE, _THERE = 8, 32
+"""Files that are looked into at a time, on a disk and in an object store: there one waits for each."""
+
+
+def _listed(system: FileSystem, root: str, wanted: int, among: int) -> Mapping[str, int]:
+    try:
+        return listed_sizes(system, root, wanted, among)
+    except OSError as error:  # whoever asks for single files says of which
+        _raise_if_away(system, root, error)
+        return {}
 
 
 def _all_there(places: Sequence[str], files: Sequence[IntervalFile]) -> bool:
@@ -111,23 +125,24 @@ def _all_there(places: Sequence[str], files: Sequence[IntervalFile]) -> bool:
     return True
 
 
-def _sizes(system: FileSystem, places: Sequence[str], files: Sequence[IntervalFile]) -> list[str]:
-    from pyarrow.fs import FileType
-
+def _sizes(
+    system: FileSystem, places: Sequence[str], files: Sequence[IntervalFile], listed: Mapping[str, int]
+) -> list[str]:
     try:
-        infos = system.get_file_info(list(places))
+        sizes = file_sizes(system, places, listed)
     except OSError as error:
         _raise_if_away(system, places[0], error)
         if len(files) > 1:  # one of them, and it does not say which
-            return [why for place, file in zip(places, files, strict=True) for why in _sizes(system, [place], [file])]
+            each = zip(places, files, strict=True)
+            return [why for place, file in each for why in _sizes(system, [place], [file], listed)]
         return [f"{file.path}: {str(error).splitlines()[0]}" for file in files]
     return [
         f"{file.path} is missing"
-        if info.type != FileType.File
-        else f"{file.path} has {info.size} bytes, not {file.bytes}"
-        if info.size != file.bytes
+        if size == NO_FILE
+        else f"{file.path} has {size} bytes, not {file.bytes}"
+        if size != file.bytes
         else ""
-        for file, info in zip(files, infos, strict=True)
+        for file, size in zip(files, sizes, strict=True)
     ]
 
 

@@ -106,7 +106,7 @@ def recorded(context: Context, model: Model, green: Ranges, requested: Ranges | 
 
     A blocking failure of an interval that is complete nevertheless is outdated: it was declared complete since.
     """
-    before = context.control.results.read(model=model.name, version=context.project.fingerprints[model.name])
+    before = context.control.results.read(models=[model.name], version=context.project.fingerprints[model.name])
     if requested is None:
         requested = model.expected(context.now()) & Ranges.of(r.interval for r in before)
     found = newest_results(model, before, requested)

@@ -18,7 +18,7 @@ from backfill_assets.core.segments import NO_ROWS, logic_of
 from backfill_assets.core.settings import Cost
 from backfill_assets.core.settling import settling_windows
 from backfill_assets.evidence.inputs import ChangedModel, Inputs, Json, JudgedApproval
-from backfill_assets.evidence.tables import TableReader
+from backfill_assets.evidence.tables import HASHED, TableReader
 from backfill_assets.plan.actual import TIMED, Actual, actual
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.batch_times import USEFUL
@@ -76,19 +76,23 @@ def gather(
     entries = control.ledger.entries([t.model for t in plan.targets])
     groups = by_version(entries)
     unsettled = _unsettled(project, control, plan, said.now, set(before or ()))
-    subjects = tuple(
-        _subject(
-            project, control, log, tables, versions, target,
+    results = _results_by_version(control, plan.targets)
+    subjects, left = list[ChangedModel](), HASHED
+    for target in plan.targets:
+        subject = _subject(
+            project, log, tables, versions, target,
             entries=groups.get((target.model, target.version), []),
+            results=results.get((target.model, target.version), []),
             before=before.get(target.model) if before is not None else None,
             pinned=pinned.get(target.model),
             patch=patch.intervals if (patch := said.patches.get(target.model)) else None,
             now=said.now,
             unsettled=unsettled,
             otherwise=other_code_remedy(plan),
-        )
-        for target in plan.targets
-    )  # fmt: skip
+            hash_up_to=left,
+        )  # fmt: skip
+        subjects.append(subject)
+        left -= subject.table.hashed if subject.table else 0
     others = _others(project, said, {s.target.model for s in subjects})
     known = [*entries, *(control.ledger.entries(list(others), kinds=USEFUL) if others else ())]
     guess, took = _spent(plan, said, known, {s.target.model: s.model for s in subjects} | others, project.settings.cost)
@@ -96,7 +100,7 @@ def gather(
     return Inputs(
         plan=plan,
         said=said,
-        subjects=subjects,
+        subjects=tuple(subjects),
         promoting=after is not None,
         before_known=before is not None,
         consumers=_readers(project.consumers.values(), changed | set(said.kept)),
@@ -147,19 +151,20 @@ def _brings(move: PointerMove, target: PlanTarget) -> bool:
 
 def _subject(
     project: Project,
-    control: Control,
     log: TableLog,
     tables: TableReader,
     versions: VersionRecords,
     target: PlanTarget,
     *,
     entries: Sequence[Entry],
+    results: Sequence[AuditResult],
     before: Pointer | None,
     pinned: Pointer | None,
     patch: Ranges | None,
     now: datetime,
     unsettled: Settling,
     otherwise: str,
+    hash_up_to: int,
 ) -> ChangedModel:
     name, version = target.model, target.version
     record = versions.get((name, version))
@@ -183,9 +188,9 @@ def _subject(
         kept=kept,
         provisional=unsettled.provisional(name, model.calendar, shown),
         missing=((patch if patch is not None else model.expected(now)) - have.complete) | left_out,
-        table=tables.state(name, version, commit) if commit >= 0 else None,
+        table=tables.state(name, version, commit, hash_up_to=hash_up_to) if commit >= 0 else None,
         batches=batches,
-        results=_results(control, target, batches),
+        results=_newest_of(results, batches),
         old_rows=_rows(log, before, shown) if before else {},
         new_rows=_within(log.rows(name, version, commit), shown) if commit >= 0 else {},
         rewired=_rewired(project, old, record),
@@ -225,15 +230,24 @@ def _model(project: Project, name: str, version: str, record: Version | None, ot
     return from_definition(name, version, {**record.definition, "helpers": []})  # to be told of, not to be executed
 
 
-def _results(
-    control: Control, target: PlanTarget, batches: Sequence[tuple[Interval, Entry]]
-) -> tuple[AuditResult, ...]:
+def _results_by_version(
+    control: Control, targets: Sequence[PlanTarget]
+) -> Mapping[tuple[str, str], Sequence[AuditResult]]:
+    """What the audits found, oldest first, by model and version: read by one look at all."""
+    found: dict[tuple[str, str], list[AuditResult]] = {(t.model, t.version): [] for t in targets}
+    for result in control.results.read(models=[t.model for t in targets]):
+        if (mine := found.get((result.model, result.version))) is not None:
+            mine.append(result)
+    return found
+
+
+def _newest_of(results: Sequence[AuditResult], batches: Sequence[tuple[Interval, Entry]]) -> tuple[AuditResult, ...]:
     """The newest result for each check and interval, of the batches that computed what is shown."""
     parts: dict[str, list[Interval]] = {}
     for interval, entry in batches:
         parts.setdefault(entry.batch, []).append(interval)
     newest: dict[tuple[str, Interval], AuditResult] = {}
-    for result in control.results.read(model=target.model, version=target.version):
+    for result in results:
         if any(Ranges((part,)) & Ranges((result.interval,)) for part in parts.get(result.batch, ())):
             newest[result.check, result.interval] = result
     return tuple(sorted(newest.values(), key=lambda r: (r.check, r.interval)))

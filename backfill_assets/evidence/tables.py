@@ -10,6 +10,8 @@ from typing import Protocol
 from backfill_assets.core.codec import to_plain
 
 SHOWN = 5
+HASHED = 2 * 1024**3
+"""Bytes of data files that a packet notes the hashes of, table by table: larger ones are compared by size only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,11 @@ class TableState:
         return sum(f.bytes for f in self.files)
 
     @property
+    def hashed(self) -> int:
+        """The bytes of the files whose hash is noted."""
+        return sum(f.bytes for f in self.files if f.sha256)
+
+    @property
     def foreign(self) -> tuple[int, ...]:
         """Commits that this system did not make."""
         return tuple(c.commit for c in self.commits if not c.batch)
@@ -62,10 +69,10 @@ class TableState:
 class TableReader(Protocol):
     """Looks at the tables of a warehouse, without a JVM."""
 
-    def state(self, model: str, version: str, commit: int, *, hashes: bool | None = None) -> TableState | None:
+    def state(self, model: str, version: str, commit: int, *, hash_up_to: int = HASHED) -> TableState | None:
         """The table at a commit; None when there is no such table or commit.
 
-        `hashes` asks for the SHA-256 of every file; None: of tables that are small enough.
+        With the SHA-256 of every file, where these have so many bytes at most.
         """
         ...
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -176,7 +177,8 @@ def _look(folder: Folder, tables: TableReader) -> _Looked:
     for table in named:
         known = sum(bool(f.sha256) for f in table.files)
         hashed += known
-        problems += table_differences(table, tables.state(table.model, table.version, table.commit, hashes=bool(known)))
+        found = tables.state(table.model, table.version, table.commit, hash_up_to=sys.maxsize if known else -1)
+        problems += table_differences(table, found)
     return _Looked(
         problems=tuple(problems), tables=len(named), data_files=sum(len(t.files) for t in named), hashed=hashed
     )

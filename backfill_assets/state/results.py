@@ -45,12 +45,16 @@ class AuditResults(Records):
             self._table.append([to_row(RESULTS, r, name=r.check, sample=json.dumps(r.sample)) for r in results])
 
     def read(
-        self, *, model: str | None = None, version: str | None = None, batches: Collection[str] | None = None
+        self,
+        *,
+        models: Collection[str] | None = None,
+        version: str | None = None,
+        batches: Collection[str] | None = None,
     ) -> list[AuditResult]:
-        """The results of these batches (None: all), oldest first."""
+        """The results of these models and batches (None: all), oldest first."""
         where: dict[str, Collection[str]] = {}
-        if model is not None:
-            where["model"] = [model]
+        if models is not None:
+            where["model"] = list(models)
         if version is not None:
             where["version"] = [version]
         if batches is not None:

@@ -197,7 +197,7 @@ def _labels_apart(records: list[dict[str, Any]]) -> int:
 
 def results(place: Context, check: str) -> dict[str, Any]:
     """Day → the result of an audit."""
-    found = place.control.results.read(model="audited")
+    found = place.control.results.read(models=["audited"])
     return {f"{r.interval.start:%Y-%m-%d}": r for r in found if r.check == check}
 
 

@@ -124,8 +124,8 @@ def test_results_come_back_as_recorded() -> None:
     assert results.read() == [first, sampled]
     assert results.read(batches=["b2"]) == [sampled]
     assert results.read(batches=[]) == []
-    assert results.read(model="other") == []
-    assert results.read(model="m", version="v") == [first, sampled]
+    assert results.read(models=["other"]) == []
+    assert results.read(models=["m"], version="v") == [first, sampled]
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_everything_missing_is_built_in_batches_recorded_and_audited() -> None:
     assert len(kinds(world, Kind.STARTED)) == len(kinds(world, Kind.AUDITED)) == 4
     record = world.control.versions.get("a", "a-1")
     assert record and record.columns == (("ds", "date"), ("id", "bigint"))
-    assert {r.batch for r in world.control.results.read(model="a")} == {e.batch for e in entries}
+    assert {r.batch for r in world.control.results.read(models=["a"])} == {e.batch for e in entries}
 
 
 def test_a_second_run_opens_no_engine() -> None:

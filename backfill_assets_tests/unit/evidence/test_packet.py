@@ -19,7 +19,7 @@ from backfill_assets.evidence.make import make
 from backfill_assets.evidence.packet import packet
 from backfill_assets.evidence.readers import moved_in
 from backfill_assets.evidence.shape import json_schema
-from backfill_assets.evidence.tables import TableState
+from backfill_assets.evidence.tables import HASHED, TableState
 from backfill_assets.evidence.verify import form_problems
 from backfill_assets.plan.stages import Owned, Request, plan_from_json
 from backfill_assets.promote.lifecycle import end_promoted, store_plan
@@ -35,9 +35,10 @@ class Reader:
     """A TableReader over FakeTables: a file a commit."""
 
     def __init__(self, tables: FakeTables) -> None:
-        self.tables = tables
+        self.tables, self.asked = tables, list[int]()
 
-    def state(self, model: str, version: str, commit: int, *, hashes: bool | None = None) -> TableState | None:
+    def state(self, model: str, version: str, commit: int, *, hash_up_to: int = 0) -> TableState | None:
+        self.asked.append(hash_up_to)
         return None if self.tables.head(model, version) < commit else replace(a_table(model, version), commit=commit)
 
 
@@ -65,6 +66,14 @@ def gathered(world: World, plan: PlanRecord) -> Inputs:
 
 def two_models(**versions: str) -> World:
     return World(a_model("daily", "raw"), a_model("sums", "daily"), versions=versions)
+
+
+def test_hashes_have_a_limit_for_all_tables_together() -> None:
+    """What a packet reads does not grow with the number of its models: what one table took the next one lacks."""
+    world = two_models()
+    plan, reader = opened(world), Reader(world.tables)
+    gather(world.project, world.control, world.tables, reader, plan)
+    assert reader.asked == [HASHED, HASHED - a_table().hashed] and a_table().hashed > 0
 
 
 def test_days_that_are_not_settled() -> None:

@@ -126,7 +126,7 @@ def test_a_real_table(warehouse: Path) -> None:
     first = reader.state("m", "v", 1)
     assert first is not None and len(first.files) == 2 and len(first.commits) == 1
     assert reader.state("m", "v", 3) is None and reader.state("m", "w", 0) is None
-    unhashed = reader.state("m", "v", 2, hashes=False)
+    unhashed = reader.state("m", "v", 2, hash_up_to=-1)
     assert unhashed is not None and table_differences(state, unhashed) == [] and not unhashed.files[0].sha256
 
 
