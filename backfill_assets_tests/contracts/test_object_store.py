@@ -26,6 +26,7 @@ from deltalake import write_deltalake
 from backfill_assets.adapters import commit_log, heartbeat, parquet_footer, source_files, source_pins
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.data_files import IntervalFile
+from backfill_assets.adapters.file_sizes import NO_FILE, file_sizes, listed_sizes
 from backfill_assets.adapters.folder import ArrowFolder
 from backfill_assets.adapters.heartbeat import (
     check_heard,
@@ -42,7 +43,7 @@ from backfill_assets.adapters.source_days import source_days
 from backfill_assets.adapters.source_files import files_at
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_log import DeltaTableLog, open_table
-from backfill_assets.adapters.table_storage import DeltaTableStorage, _footer, _sizes
+from backfill_assets.adapters.table_storage import DeltaTableStorage, _footer, _listed, _sizes
 from backfill_assets.adapters.warehouse import read_identity
 from backfill_assets.adapters.writer_lease import writing
 from backfill_assets.app.context import Context
@@ -435,9 +436,24 @@ def test_an_outage_is_no_damage_and_damage_no_outage(
     system, path = arrow_path(f"{LAKE}/house/m/v/a.parquet")
     gone: Any = SimpleNamespace(type_name=system.type_name, get_file_info=away, open_input_file=away)
     file = IntervalFile(path="a.parquet", at=datetime(2024, 1, 1, tzinfo=UTC), rows=1, bytes=1, in_all=1)
-    for look in (lambda: _sizes(gone, [path], [file]), lambda: _footer(gone, path, file)):
+    for look in (
+        lambda: _sizes(gone, [path], [file], {}),
+        lambda: _footer(gone, path, file),
+        lambda: _listed(gone, path, 200, 200),
+    ):
         with pytest.raises(UnreachableError, match="does not answer"):
             look()
+
+
+def test_many_files_are_listed(bucket: Any) -> None:
+    """A thousand and more, in folders, by pages of the listing; what is not among them is asked for."""
+    for number in range(1010):
+        bucket.put_object(Bucket=BUCKET, Key=f"house/m/v/at={number % 7}/{number}.parquet", Body=b"x" * (number % 50))
+    system, root = arrow_path(f"{LAKE}/house/m/v")
+    listed = listed_sizes(system, root, 1010, 1010)
+    assert len(listed) == 1010
+    places = [f"{root}/at={number % 7}/{number}.parquet" for number in range(1010)]
+    assert file_sizes(system, [*places, f"{root}/gone"], listed) == [*(n % 50 for n in range(1010)), NO_FILE]
 
 
 def test_columns_of_sources_in_a_bucket_are_known(bucket: Any, tmp_path: Path) -> None:
