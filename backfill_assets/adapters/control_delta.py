@@ -22,6 +22,7 @@ from backfill_assets.adapters.growing_table import (
 )
 from backfill_assets.adapters.log_folder import read_log
 from backfill_assets.adapters.table_log import open_table
+from backfill_assets.core.attempts import attempts
 from backfill_assets.core.errors import ConflictError, StateError
 from backfill_assets.files.no_access import no_access
 from backfill_assets.project.object_store import delta_options, is_out_of_reach, is_s3, unreachable, way_back
@@ -138,7 +139,7 @@ class DeltaControlTable:
         from deltalake.exceptions import CommitFailedError
 
         once = CommitProperties(max_commit_retries=0)
-        for _ in range(_ATTEMPTS):
+        for _ in attempts(_ATTEMPTS):
             with _APPENDING:  # threads of one process need not race each other
                 table = self._whole()
                 commit = table.version() + 1

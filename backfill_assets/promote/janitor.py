@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from backfill_assets.core.attempts import attempts
 from backfill_assets.core.errors import ConflictError, StateError
 from backfill_assets.promote.reachable import VersionKey, reachable
 from backfill_assets.state.control import Control
@@ -100,7 +101,7 @@ def find_unreachable(control: Control, storage: TableStorage, *, now: datetime, 
 
 def sweep(control: Control, storage: TableStorage, *, now: datetime, retention: timedelta, by: str) -> Cleanup:
     """Remove what can go, and what an interrupted janitor left. Killed anywhere, the next one goes on."""
-    for _ in range(_ATTEMPTS):
+    for _ in attempts():
         found = find_unreachable(control, storage, now=now, retention=retention)
         doomed = {(g.table.model, g.table.version): (g.why, g.table.bytes) for g in found.goes}
         try:
@@ -119,9 +120,6 @@ def sweep(control: Control, storage: TableStorage, *, now: datetime, retention: 
         storage.remove(removal.model, removal.version)
         control.removals.finish(removal)
     return Cleanup(removed=tuple(removed), unmarked=tuple(pardoned))
-
-
-_ATTEMPTS = 20
 
 
 def _needed(control: Control, since: datetime) -> dict[VersionKey, str]:

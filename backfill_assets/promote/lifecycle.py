@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from backfill_assets.core.attempts import attempts
 from backfill_assets.core.errors import BackfillError, ConflictError, PlanError, PromotionError, StateError
 from backfill_assets.core.escaping import one_line
 from backfill_assets.core.intervals import Ranges
@@ -80,7 +81,7 @@ def store_plan(
     """
     if not plan.stages:
         return None
-    for _ in range(_ATTEMPTS):
+    for _ in attempts():
         records, revision = control.plans.read_at()
         found = _claim(control, plan, records, by=by, code=code)
         if found.collisions:
@@ -117,7 +118,7 @@ def record_move(
     if not plan.stages:
         moved = tuple(ModelVersion(model=p.model, version=p.version) for p in pointers)
         plan = replace(plan, stages=(Promote(environment=plan.environment, models=moved),))
-    for _ in range(_ATTEMPTS):
+    for _ in attempts():
         records, revision = control.plans.read_at()
         found = _claim(control, plan, records, by=by, code=code)
         if found.continues:
@@ -355,9 +356,6 @@ def only_open_plan(control: Control) -> PlanRecord:
     )
 
 
-_ATTEMPTS = 20
-
-
 def _claim(
     control: Control, plan: Plan, records: Sequence[PlanRecord], *, by: str, code: Mapping[str, str] | None
 ) -> Claim:
@@ -395,7 +393,7 @@ def _move(
     control: Control, name: str, wanted: Callable[[Environment], Mapping[str, Pointer]], views: Views
 ) -> Environment:
     """Make a candidate show what is wanted of it, in one commit; nothing is written when it does already."""
-    for _ in range(_ATTEMPTS):
+    for _ in attempts():
         seen = control.environments.read(name)
         pointers = wanted(seen)
         moved = [p for m, p in pointers.items() if seen.pointers.get(m) != p]

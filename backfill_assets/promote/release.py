@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic, TypeVar
 
+from backfill_assets.core.attempts import attempts
 from backfill_assets.core.errors import LostRaceError, PromotionError
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.promote.case import Case, Purpose
@@ -104,7 +105,7 @@ def release_case(
     control, environment = mover.control, mover.environment
     release, digests, pointers = new_release(), dict[str, str](), tuple[Pointer, ...]()
     sealed: tuple[object, ...] | None = None
-    for _ in range(_ATTEMPTS):
+    for _ in attempts(_ATTEMPTS):
         recover(control.environments, environment, mover.views)
         read = records_read(control)
         attempt = look()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import cast
 
+from backfill_assets.core.attempts import attempts
 from backfill_assets.core.errors import ConflictError, LostRaceError, PromotionError, StateError
 from backfill_assets.core.pointer import Pointer, pointer_from_json
 from backfill_assets.state.release_note import ReleaseNote
@@ -131,7 +132,7 @@ class Environments(Records):
         models = sorted({p.model for p in pointers} | set(remove))
         rows = [_to_row(seen.name, p, release, at) for p in pointers]
         current = seen
-        for _ in range(_ATTEMPTS):
+        for _ in attempts():
             check()
             self.refuse_twin(current)
             refuse_other_letters(seen.name, current.pointers.keys() - set(remove), [p.model for p in pointers])
@@ -153,7 +154,7 @@ class Environments(Records):
 
     def fence(self) -> None:
         """Move nothing, in a commit: whoever flips after it has looked at the records again, as it loses its race."""
-        for _ in range(_ATTEMPTS):
+        for _ in attempts():
             with suppress(ConflictError):
                 where = {"environment": [FENCE]}
                 self._table.replace([], where=where, revision=self._table.revision(), note={"environment": FENCE})
@@ -212,7 +213,6 @@ def releases_of(environment: str) -> str:
     return f"{environment}/releases"
 
 
-_ATTEMPTS = 20
 _JOURNAL = ""
 """The model name of the row that holds the open promotion."""
 FENCE = "/fence"

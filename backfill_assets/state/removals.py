@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
+from backfill_assets.core.attempts import attempts
 from backfill_assets.core.errors import ConflictError, StateError
 from backfill_assets.core.processes import is_running
 from backfill_assets.state.environment import ENVIRONMENTS, GONE, MARKED, REMOVALS, table_of
@@ -113,7 +114,7 @@ class Removals:
 
     def _put(self, rows: Sequence[Removal], expected: Mapping[VersionKey, Removal]) -> list[Removal]:
         """Write rows in the place of those that are expected to be there, as far as they still are."""
-        for _ in range(_ATTEMPTS):
+        for _ in attempts():
             revision = self._table.revision()
             there = self.all()
             still = {table: r for table, r in expected.items() if there.get(table) == r}
@@ -128,7 +129,6 @@ class Removals:
         raise StateError("environments are too busy", why="every attempt lost its race", fix="try again in a minute")
 
 
-_ATTEMPTS = 20
 _NOTE = {"janitor": "removals"}
 
 

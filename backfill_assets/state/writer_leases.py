@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
+from backfill_assets.core.attempts import attempts
 from backfill_assets.core.errors import ConflictError, StateError
 from backfill_assets.state.store import Filter, Records, Row, TableSpec
 
@@ -70,7 +71,7 @@ class WriterLeases(Records):
         """Take the lease of a table, also from another process whose lease `is_over`; None when it is `mine` now, else
         who has it. Raises StateError when every attempt loses its race."""
         where = _where(mine.model, mine.version)
-        for _ in range(_ATTEMPTS):
+        for _ in attempts():
             rows, revision = self._table.read_at(where)
             there = next(map(_lease, rows), None)
             if there is not None and there.process != mine.process and not is_over(there):
@@ -83,7 +84,7 @@ class WriterLeases(Records):
     def give_back(self, mine: WriterLease) -> None:
         """It is over; what another one took over meanwhile stays its own. Raises StateError."""
         where = _where(mine.model, mine.version)
-        for _ in range(_ATTEMPTS):
+        for _ in attempts():
             rows, revision = self._table.read_at(where)
             if not any(_lease(row).process == mine.process for row in rows):
                 return
@@ -91,9 +92,6 @@ class WriterLeases(Records):
                 self._table.replace([], where=where, revision=revision, note={"lease": mine.run})
                 return
         raise _busy()
-
-
-_ATTEMPTS = 50
 
 
 def _busy() -> StateError:

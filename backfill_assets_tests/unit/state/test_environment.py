@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backfill_assets.core.attempts import LONGEST_WAIT, MOST
 from backfill_assets.core.errors import ConflictError, LostRaceError, PromotionError
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.core.pointer import Pointer, pointer_from_json
@@ -153,9 +154,14 @@ def test_a_flip_that_always_loses_gives_up(environments: Environments, monkeypat
         raise ConflictError("lost")
 
     monkeypatch.setattr(MemoryTable, "replace", lose)
+    waits: list[float] = []
+    monkeypatch.setattr("time.sleep", waits.append)
     with pytest.raises(PromotionError, match="too busy"):
         flip(environments, A1)
-    assert 5 < len(attempts) < 100
+    assert len(attempts) == MOST == len(waits) + 1
+    assert 5 < sum(waits) < 30 and max(waits) <= LONGEST_WAIT and len(set(waits)) > MOST / 2, (
+        "each waits a while of its own"
+    )
 
 
 def test_an_open_promotion_is_seen_by_everybody(environments: Environments) -> None:
