@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from backfill_assets_tests.projects import an_environment
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -83,5 +84,5 @@ def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
 
 @pytest.fixture
 def environment() -> str:
-    """An environment's name that no other test uses: all share one catalog."""
-    return f"env_{uuid.uuid4().hex[:8]}"
+    """An environment's name that no other test uses."""
+    return an_environment()

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
@@ -93,6 +94,11 @@ LEFT JOIN (SELECT ds, sum(total) AS total FROM daily WHERE ds >= date_sub(:start
   ON before.ds = date_sub(now.ds, 1)
 GROUP BY now.ds
 """
+
+
+def an_environment() -> str:
+    """An environment's name that nobody else uses: all tests share one catalog."""
+    return f"env_{uuid.uuid4().hex[:8]}"
 
 
 def write_project(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.app.context import Context
-from backfill_assets_tests.projects import Said, small_project
+from backfill_assets_tests.projects import Said, an_environment, small_project
 from backfill_assets_tests.projects import backfill_here as backfill
 
 if TYPE_CHECKING:
@@ -45,11 +45,18 @@ def in_the_way(said: Said) -> str:
     return "; ".join(o["what"] for o in said.json["in_the_way"])
 
 
-@pytest.fixture
-def shop(spark: SparkSession, tmp_path: Path, environment: str) -> Path:
+@pytest.fixture(scope="module")
+def environment() -> str:
+    """One for all tests of this file: each has a copy of what is published there."""
+    return an_environment()
+
+
+@pytest.fixture(scope="module")
+def built(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, environment: str) -> Path:
     """Two models of ana's in the environment, and a change of both by dev, built and not approved."""
-    root = small_project(tmp_path / "shop", days=3, batch_size=3, environment=environment)
-    (root / "allowed_signers").write_text(f"{ANA} {a_key(tmp_path, 'ana').with_suffix('.pub').read_text()}")
+    folder = tmp_path_factory.mktemp("built")
+    root = small_project(folder / "shop", days=3, batch_size=3, environment=environment)
+    (root / "allowed_signers").write_text(f"{ANA} {a_key(folder, 'ana').with_suffix('.pub').read_text()}")
     edit(root, people=PEOPLE)
     assert backfill("apply", "--promote", project=root, user="dev").code == 0, "a first promotion needs nobody"
     daily = root / "models" / "daily.sql"
@@ -58,6 +65,12 @@ def shop(spark: SparkSession, tmp_path: Path, environment: str) -> Path:
     assert applied.code == 0 and "backfill approve" in applied.out, applied.out
     assert "compared  daily" in applied.out and "moved: n" in applied.out
     return root
+
+
+@pytest.fixture
+def shop(built: Path, tmp_path: Path) -> Path:
+    """A copy of it, with ana's key beside."""
+    return shutil.copytree(built.parent, tmp_path, dirs_exist_ok=True) / "shop"
 
 
 def plan_of(root: Path) -> str:

@@ -7,6 +7,7 @@ with a packet or a table (`test_evidence.py`), readers during a promotion (`test
 from __future__ import annotations
 
 import hashlib
+import shutil
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import product
@@ -25,7 +26,17 @@ from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.intervals import utc
 from backfill_assets.plan.stages import Request
-from backfill_assets_tests.projects import DAILY, RUNNING, Said, backfill_here, build_all, days, say_yes, write_project
+from backfill_assets_tests.projects import (
+    DAILY,
+    RUNNING,
+    Said,
+    an_environment,
+    backfill_here,
+    build_all,
+    days,
+    say_yes,
+    write_project,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,12 +52,19 @@ sources:
 FIRST, LAST = date(2024, 1, 1), date(2024, 1, 6)
 
 
-@pytest.fixture
-def shop(spark: SparkSession, tmp_path: Path, environment: str) -> Path:
+@pytest.fixture(scope="module")
+def environment() -> str:
+    """One for all tests of this file: each has a copy of what is published there."""
+    return an_environment()
+
+
+@pytest.fixture(scope="module")
+def published(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, environment: str) -> Path:
     """`daily` and `running` over a Delta source of six days, published."""
-    load(tmp_path, [FIRST + timedelta(days=n) for n in range(6)], "2.50")
+    folder = tmp_path_factory.mktemp("published")
+    load(folder, [FIRST + timedelta(days=n) for n in range(6)], "2.50")
     root = write_project(
-        tmp_path,
+        folder,
         {"daily.sql": DAILY.format(batch_size=6, batch_concurrency=1), "running.sql": RUNNING.format(batch_size=6)},
         sources=SOURCE,
         clock="2024-01-07",
@@ -54,6 +72,12 @@ def shop(spark: SparkSession, tmp_path: Path, environment: str) -> Path:
     )
     assert backfill_here("apply", "--promote", project=root).code == 0
     return root
+
+
+@pytest.fixture
+def shop(published: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return shutil.copytree(published, tmp_path, dirs_exist_ok=True)
 
 
 def load(root: Path, when: list[date], amount: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,8 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.intervals import Interval
 from backfill_assets.state.ledger import Entry, Kind
-from backfill_assets_tests.projects import backfill_here as backfill
 from backfill_assets_tests.projects import (
+    an_environment,
     build_all,
     commits_per_interval,
     days,
@@ -29,6 +30,7 @@ from backfill_assets_tests.projects import (
     start,
     write_events,
 )
+from backfill_assets_tests.projects import backfill_here as backfill
 from backfill_assets_tests.spark.test_merge import a_place, orders
 from backfill_assets_tests.stories.test_approval import ANA, PEOPLE, edit, in_the_way
 from backfill_assets_tests.stories.test_kill_during_build import DIES
@@ -68,12 +70,26 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, Interv
     yield found
 
 
-@pytest.fixture
-def shop(spark: SparkSession, tmp_path: Path, environment: str) -> Path:
-    """Four days in two batches, shown; the amounts of the second day were written again since."""
-    root = small_project(tmp_path / "shop", days=4, batch_size=3, batch_concurrency=1, environment=environment)
+@pytest.fixture(scope="module")
+def environment() -> str:
+    """One for all tests of this file: each has a copy of what is published there."""
+    return an_environment()
+
+
+@pytest.fixture(scope="module")
+def published(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, environment: str) -> Path:
+    """Four days in two batches, shown."""
+    root = tmp_path_factory.mktemp("published") / "shop"
+    small_project(root, days=4, batch_size=3, batch_concurrency=1, environment=environment)
     edit(root, people=PEOPLE)
     assert backfill("apply", "--promote", project=root, user="dev").code == 0
+    return root
+
+
+@pytest.fixture
+def shop(published: Path, tmp_path: Path) -> Path:
+    """A copy; the amounts of the second day were written again since."""
+    root = shutil.copytree(published, tmp_path / "shop")
     other = write_events(tmp_path / "other", first="2024-01-02", days=1, per_day=4)
     (root / "data" / "events" / "2024-01-02.csv").write_text((other / "2024-01-02.csv").read_text())
     return root

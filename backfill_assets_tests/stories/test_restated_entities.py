@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,8 @@ import pytest
 import backfill_assets
 from backfill_assets.adapters import engine as spark_engine
 from backfill_assets.app.context import Context
+from backfill_assets_tests.projects import an_environment, launched_here, write_project
 from backfill_assets_tests.projects import backfill_here as backfill
-from backfill_assets_tests.projects import launched_here, write_project
 from backfill_assets_tests.stories.test_approval import ANA, PEOPLE, edit, in_the_way
 
 if TYPE_CHECKING:
@@ -100,15 +101,28 @@ def expected(frame: pd.DataFrame, by: list[str], *, count: bool = False) -> list
     return sorted((*map(str, key), str(sum(of)), *([str(len(of))] * count)) for key, of in keys.items())
 
 
-@pytest.fixture
-def shop(spark: SparkSession, tmp_path: Path, environment: str) -> Path:
-    """Five days of three regions, shown; then all amounts of all days became others."""
-    root = write_project(tmp_path, MODELS, sources=SALES, clock="2024-01-06", environment=environment)
+@pytest.fixture(scope="module")
+def environment() -> str:
+    """One for all tests of this file: each has a copy of what is published there."""
+    return an_environment()
+
+
+@pytest.fixture(scope="module")
+def published(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, environment: str) -> Path:
+    """Five days of three regions, shown."""
+    folder = tmp_path_factory.mktemp("published")
+    root = write_project(folder, MODELS, sources=SALES, clock="2024-01-06", environment=environment)
     write_sales(root)
     edit(root, people=PEOPLE)
     done = backfill("apply", "--promote", project=root, user="dev")
     assert done.code == 0, done
     return root
+
+
+@pytest.fixture
+def shop(published: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return shutil.copytree(published, tmp_path, dirs_exist_ok=True)
 
 
 def finish(root: Path, *options: str) -> str:

@@ -76,7 +76,8 @@ def mean(values: Iterable[Decimal | None]) -> float | None:
 def test_what_is_offered_serves_all_who_read(spark: SparkSession, tmp_path: Path) -> None:
     """The window is the one counted by hand. Its rows are those of a second computation, and of a project that builds
     all; what is older stays as it was, and everybody is told since when which logic it is."""
-    root, whole = released(tmp_path / "some"), released(tmp_path / "all")
+    root = released(tmp_path / "some")
+    whole = shutil.copytree(root, tmp_path / "all")  # the same until it builds all
     before = rows(root, "campaign_performance"), rows(root, "roi_analysis")
     for project in (root, whole):
         edit(project, REAL_TIMESTAMP)
