@@ -260,6 +260,7 @@ def _asked(model: Foreign) -> Asked:
     )  # fmt: skip
 
 
+        run=model.cadence if model.run is None else model.run,
 def _tree(model: Foreign) -> exp.Query | None:
     if not model.query:
         return None
