@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,7 +55,7 @@ def import_project(root: Path, tool: str, origin: Path, start: date | None = Non
     seeds = dict(s.seed for s in found.sources.values() if s.seed is not None)
     _check(root, fresh, sources, seeds, found, there)
     needed = any(set(m.reads) & found.sources.keys() for m in fresh.values())
-    consumers = consumers_text(_of_models(found.consumers, {n.lower(): n for n in [*fresh, *_stems(there)]}))
+    consumers = consumers_text(_of_models(found, {n.lower(): n for n in [*fresh, *_stems(there)]}))
     if consumers and (root / _CONSUMERS).exists():
         missing[_CONSUMERS], consumers = consumers, ""
     if consumers and not _consumers_load(root, fresh, sources, seeds, consumers):
@@ -90,15 +90,28 @@ def _stems(there: Mapping[str, Path]) -> list[str]:
     return [p.stem for p in there.values()]
 
 
-def _of_models(consumers: Sequence[Mapping[str, object]], models: Mapping[str, str]) -> list[Mapping[str, object]]:
-    """Consumers of the models that are here, and of nothing else."""
-    found: list[Mapping[str, object]] = []
-    for one in consumers:
-        reads = one["reads"]
-        kept = [models[str(r).lower()] for r in reads if str(r).lower() in models] if isinstance(reads, list) else []
+def _of_models(found: Translation, models: Mapping[str, str]) -> list[Mapping[str, object]]:
+    """Consumers of the models that are here, and of nothing else; what they read besides is noted as left."""
+    written: list[Mapping[str, object]] = []
+    for one in found.consumers:
+        said = one["reads"]
+        reads = [str(r) for r in said] if isinstance(said, list) else []
+        kept = [models[r.lower()] for r in reads if r.lower() in models]
         if kept:
-            found.append({**one, "reads": kept})
-    return found
+            written.append({**one, "reads": kept})
+        if lost := [r for r in reads if r.lower() not in models]:
+            name = str(one["name"])
+            why = f"consumers.yml has it as a reader of {', '.join(kept)} alone"
+            if not kept:
+                why = "it reads no model that is written here, so that consumers.yml does not have it"
+            found.left.append(
+                Left(
+                    place=found.consumer_places.get(name, "manifest.json:1"),
+                    what=f"the exposure {name} reads {', '.join(lost)}: no model here", why=why,
+                    fix="when that is a model here, add it to `reads:` in consumers.yml (docs/consumers.md)",
+                )
+            )  # fmt: skip
+    return written
 
 
 def _declared(root: Path) -> dict[str, Mapping[str, str]]:

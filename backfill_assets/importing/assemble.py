@@ -191,6 +191,9 @@ class Assembly:
         known = self.sources.get(written.lower()) or (self.sources[last[0]] if len(last) == 1 else None)
         if known is not None and known.columns:
             return known
+        if known is not None and known.broken:
+            why = "its columns are not declared as columns are: the report names the one"
+            raise Untranslatable(f"`{known.name}` is read", why=why, fix="mend that, and import again", line=line)
         name = known.name if known is not None else ".".join(p.strip('`"') for p in written.split(".")[-3:])
         columns = self._guessed().get(written.lower())
         if not columns:
@@ -257,6 +260,7 @@ def _asked(model: Foreign) -> Asked:
     return Asked(
         text=model.query, line=model.query_line, dialect=model.dialect, bounded=model.kind is Kind.INTERVALS,
         time_column=model.time_column, cadence=model.cadence, cut=model.cut,
+        run=model.cadence if model.run is None else model.run,
     )  # fmt: skip
 
 

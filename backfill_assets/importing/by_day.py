@@ -1,22 +1,31 @@
 """Which outputs of a query say the day of the input that a row comes from, and what in it looks at several days?
 
 Read of a query whose columns are qualified, and whose bounds are placeholders. Unlike `days`, it refuses nothing: what
-is not known to be of one day is a *mixture*, with its line.
+is not known to be of one day is a *mixture*, with its line. A day is an interval here: of a weekly model it is a week.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from backfill_assets.importing.bounds import line_of
 from backfill_assets.importing.numbers import whole
+from backfill_assets.importing.spans import (
+    MOMENT,
+    PARSED,
+    UNKNOWN,
+    longest,
+    span_of,
+    start_of,
+    to_date,
+    truncated_to,
+    within,
+)
 
-_UNITS = ("day", "dd")
 _LIMIT = "LIMIT: so many rows of all that is computed at once"
-_PARSED = ("to_timestamp", "to_date", "try_to_timestamp", "try_to_date", "parse_timestamp", "parse_date")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +41,8 @@ class Rows:
     """What a query gives. `days` are outputs that are the day of the input; `bounded`: rows of the wanted days only.
 
     `models` are dated tables whose rows come through by their day; `free` are those that are read whole. `cut`: rows
-    are left out by a number of them (LIMIT).
+    are left out by a number of them (LIMIT). `spans` are those of outputs that are made of days of the input, or are
+    truncated; `starts` are those of which an output is the first moment.
     """
 
     days: frozenset[str] = frozenset()
@@ -41,6 +51,8 @@ class Rows:
     models: frozenset[str] = frozenset()
     free: frozenset[str] = frozenset()
     cut: bool = False
+    spans: Mapping[str, str] = field(default_factory=dict[str, str])
+    starts: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)
@@ -55,18 +67,21 @@ class _Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The rows of a whole query, and all of its mixtures."""
+    """The rows of a whole query, and its mixtures. `bounds` are the spans of what is compared with the interval."""
 
     rows: Rows
     mixtures: tuple[Mixture, ...]
+    bounds: tuple[str, ...] = ()
 
 
-def read_by_day(tree: exp.Expr, dated: Mapping[str, frozenset[str]], models: frozenset[str], line: int) -> Reading:
+def read_by_day(
+    tree: exp.Expr, dated: Mapping[str, frozenset[str]], models: frozenset[str], line: int, cadence: str = "daily"
+) -> Reading:
     """`dated`: day columns of tables, by lower-cased dotted names as the query has them; `models`: those among them
     that are not there as a whole when a day is computed."""
-    reader = _Reader(dated=dated, models=models, line=line)
+    reader = _Reader(dated=dated, models=models, line=line, cadence=cadence)
     rows = reader.read(tree, {})
-    return Reading(rows=rows, mixtures=tuple(dict.fromkeys(reader.mixtures)))
+    return Reading(rows=rows, mixtures=tuple(dict.fromkeys(reader.mixtures)), bounds=tuple(sorted(reader.bounds)))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,7 +89,9 @@ class _Reader:
     dated: Mapping[str, frozenset[str]]
     models: frozenset[str]
     line: int
+    cadence: str
     mixtures: list[Mixture] = field(default_factory=list[Mixture])
+    bounds: set[str] = field(default_factory=set[str])
 
     def mix(self, node: exp.Expr, what: str) -> None:
         self.mixtures.append(Mixture(line=line_of(node, self.line), what=what))
@@ -109,7 +126,8 @@ class _Reader:
         cut = left.cut or right.cut or limited
         return Rows(
             days=days, columns=names, bounded=left.bounded and right.bounded, models=left.models | right.models,
-            free=free, cut=cut,
+            free=free, cut=cut, spans=_of_both(names, left, right),
+            starts=_starts_of_both(names, left, right),
         )  # fmt: skip
 
     def _select(self, tree: exp.Select, known: Mapping[str, Rows]) -> Rows:
@@ -121,7 +139,7 @@ class _Reader:
             if part.sides and part.sides < {"start", "end"}:
                 self.mix(tree, f"{part.name}: one bound only, so rows of many days are read")
         dated = [p for p in parts if p.days or p.bounded or p in dated]
-        groups = _groups(parts, conditions)
+        groups = _groups(parts, conditions, self.cadence)
         main: set[tuple[str, str]] = max(groups, key=lambda g: len({n for n, _ in g}), default=set())
         free = frozenset[str]().union(*(p.rows.free for p in parts))
         mixed = False
@@ -142,14 +160,19 @@ class _Reader:
         if self._subqueries(tree, known, bool(dated)) and dated:
             mixed = True
         days: set[str] = set()
+        spans, starts = dict[str, str](), dict[str, str]()
         for node in tree.expressions:
-            if _is_day(node.this if isinstance(node, exp.Alias) else node, members, outer):
+            if (span := span_of(node, _looker(parts))) is not None:
+                spans[node.alias_or_name.lower()] = span
+            if (start := start_of(node, _starter(parts))) is not None:
+                starts[node.alias_or_name.lower()] = start
+            if _is_day(node.this if isinstance(node, exp.Alias) else node, members, outer, self.cadence):
                 days.add(node.alias_or_name.lower())
         grouped = self._grouped(tree, members, bool(dated))
         if dated and tree.args.get("distinct") is not None:
             on = tree.args["distinct"].args.get("on")
             by = on.expressions if isinstance(on, exp.Tuple) else [on] if on is not None else []
-            if (by and not any(_is_day(e, members, outer) for e in by)) or (not by and not days):
+            if (by and not any(_is_day(e, members, outer, self.cadence) for e in by)) or (not by and not days):
                 self.mix(tree, "DISTINCT over several days")
                 mixed = True
         cut = any(p.rows.cut for p in parts) or bool(tree.args.get("limit") or tree.args.get("offset"))
@@ -160,8 +183,9 @@ class _Reader:
             free |= models
         bounded = bool(dated) and any(p.bounded for p in parts if not p.optional)
         return Rows(
-            days=frozenset(days), columns=tuple(_names(tree)), bounded=bounded, models=models, free=free, cut=cut
-        )
+            days=frozenset(days), columns=tuple(_names(tree)), bounded=bounded, models=models, free=free, cut=cut,
+            spans=spans, starts=starts,
+        )  # fmt: skip
 
     def _parts(
         self, tree: exp.Select, known: Mapping[str, Rows]
@@ -206,7 +230,10 @@ class _Reader:
         """Mark the column that a placeholder is compared with: it says the day, and rows are of the wanted ones."""
         if not isinstance(conjunct, exp.GTE | exp.GT | exp.LT | exp.LTE | exp.EQ) or not conjunct.find(exp.Placeholder):
             return
-        column = day_column(conjunct.this)
+        span = span_of(conjunct.this, lambda c: _looker(parts)(c) or MOMENT)
+        if span is not None:
+            self.bounds.add(span)
+        column = day_column(conjunct.this, self.cadence) if span != UNKNOWN else None
         side = next((s for s in ("start", "end") if conjunct.expression.find(exp.Placeholder).this == s), "")  # pyright: ignore
         for part in parts:
             if column is not None and part.name == column.table.lower():
@@ -221,7 +248,7 @@ class _Reader:
         """Windows that look at rows of several days."""
         mixed = False
         for window in _own(tree, exp.Window):
-            if not any(_is_day(e, members, set()) for e in window.args.get("partition_by") or []):
+            if not any(_is_day(e, members, set(), self.cadence) for e in window.args.get("partition_by") or []):
                 named = window.args.get("alias")
                 said = f"`{_said(window)}`" if named is None else "a window"
                 self.mix(window, f"{said}: a window that is not of one day")
@@ -238,7 +265,7 @@ class _Reader:
         keys = list(group.expressions)
         if group.args.get("all"):
             keys = [e.this if isinstance(e, exp.Alias) else e for e in tree.expressions if not e.find(exp.AggFunc)]
-        by_day = any(_is_day(k, members, set()) for k in _resolved(tree, keys))
+        by_day = any(_is_day(k, members, set(), self.cadence) for k in _resolved(tree, keys))
         if not by_day and dated:
             self.mix(group, "GROUP BY without the day")
         return not by_day
@@ -254,9 +281,46 @@ class _Reader:
         return found and dated
 
 
-def day_column(node: exp.Expr | None) -> exp.Column | None:
-    """The column of which this is the value or the day."""
+def _looker(parts: Sequence[_Part]) -> Callable[[exp.Column], str | None]:
+    """The spans of the columns that a SELECT reads."""
+    by_name = {p.name: p for p in parts}
+
+    def look(column: exp.Column) -> str | None:
+        part = by_name.get(column.table.lower())
+        if part is None:
+            return None
+        name = column.name.lower()
+        return part.rows.spans.get(name, MOMENT if name in part.days else None)
+
+    return look
+
+
+def _starter(parts: Sequence[_Part]) -> Callable[[exp.Column], str | None]:
+    by_name = {p.name: p.rows.starts for p in parts}
+    return lambda column: by_name.get(column.table.lower(), {}).get(column.name.lower())
+
+
+def _starts_of_both(names: Sequence[str], left: Rows, right: Rows) -> dict[str, str]:
+    other = [right.starts.get(name) for name in right.columns]
+    return {n: s for n, o in zip(names, other, strict=False) if (s := left.starts.get(n)) is not None and s == o}
+
+
+def _of_both(names: Sequence[str], left: Rows, right: Rows) -> dict[str, str]:
+    """The spans of a UNION's outputs, which go by their places."""
+    found: dict[str, str] = {}
+    for place, name in enumerate(names):
+        other = right.columns[place] if place < len(right.columns) else ""
+        spans = [s for s in (left.spans.get(name), right.spans.get(other)) if s is not None]
+        if spans:
+            found[name] = longest(spans)
+    return found
+
+
+def day_column(node: exp.Expr | None, cadence: str = "daily") -> exp.Column | None:
+    """The column of which this is the value, or the interval."""
     while node is not None:
+        if to_date(node) and not within("day", cadence):
+            return None
         match node:
             case exp.Column():
                 return node
@@ -264,38 +328,35 @@ def day_column(node: exp.Expr | None) -> exp.Column | None:
                 node = node.this
             case exp.StrToTime() | exp.StrToDate() | exp.ParseTime() | exp.UnixToTime() | exp.Trim() | exp.StrToUnix():
                 node = node.this
-            case exp.Anonymous() if node.name.lower().startswith(_PARSED) and node.expressions:
+            case exp.Anonymous() if node.name.lower().startswith(PARSED) and node.expressions:
                 node = node.expressions[0]
             case exp.Cast() if node.to.this in (exp.DType.DATE, *exp.DataType.TEMPORAL_TYPES, *exp.DataType.TEXT_TYPES):
                 node = node.this
-            case exp.DateTrunc() | exp.TimestampTrunc() if (
-                str(
-                    node.args.get("unit").name if node.args.get("unit") else ""  # pyright: ignore
-                ).lower()
-                in _UNITS
-            ):
+            case exp.DateTrunc() | exp.TimestampTrunc() if within(truncated_to(node), cadence):
                 node = node.this
             case _:
                 return None
     return None
 
 
-def _is_day(node: exp.Expr, members: set[tuple[str, str]], outer: set[tuple[str, str]]) -> bool:
+def _is_day(node: exp.Expr, members: set[tuple[str, str]], outer: set[tuple[str, str]], cadence: str) -> bool:
     if isinstance(node, exp.Coalesce) and outer:
-        found = [day_column(e) for e in (node.this, *node.expressions)]
+        found = [day_column(e, cadence) for e in (node.this, *node.expressions)]
         return all(c is not None and (c.table.lower(), c.name.lower()) in outer for c in found)
-    column = day_column(node)
+    column = day_column(node, cadence)
     return column is not None and (column.table.lower(), column.name.lower()) in members
 
 
-def _groups(parts: Sequence[_Part], conditions: Sequence[tuple[exp.Expr, _Part | None]]) -> list[set[tuple[str, str]]]:
+def _groups(
+    parts: Sequence[_Part], conditions: Sequence[tuple[exp.Expr, _Part | None]], cadence: str
+) -> list[set[tuple[str, str]]]:
     """Columns that are of one day, by the equalities between them; parts learn which of theirs are among them."""
     days = {p.name: p for p in parts}
     links: list[tuple[tuple[str, str], tuple[str, str], str]] = []
     for conjunct, joined in conditions:
         if not isinstance(conjunct, exp.EQ | exp.NullSafeEQ):
             continue
-        left, right = day_column(conjunct.this), day_column(conjunct.expression)
+        left, right = day_column(conjunct.this, cadence), day_column(conjunct.expression, cadence)
         if left is None or right is None or left.table == right.table:
             continue
         if joined is not None and joined.name not in (left.table.lower(), right.table.lower()):

@@ -71,7 +71,7 @@ def read_dbt(file: Path, sources: Mapping[str, Mapping[str, str]], start: date |
         found,
         start,
     )
-    found.consumers += list(_consumers(manifest, names))
+    _consumers(manifest, names, found)
     found.sources = {n: s for n, s in found.sources.items() if n.lower() not in own}
     return found
 
@@ -202,14 +202,18 @@ def _others(manifest: Manifest) -> Iterator[Left]:
             yield Left(place=place(node), what=what, why="nothing here is like it")
 
 
-def _consumers(manifest: Manifest, names: Mapping[str, str]) -> Iterator[Mapping[str, object]]:
-    """Exposures as entries of consumers.yml."""
+def _consumers(manifest: Manifest, names: Mapping[str, str], found: Translation) -> None:
+    """Exposures as entries of consumers.yml, with all that they read; which of it is written here is seen later."""
     for node in items(manifest.data.get("exposures")).values():
         owner = mapping(node.get("owner"))
         name = re.sub(r"\W", "_", str(node.get("name")))
         entry: dict[str, object] = {"name": name, "kind": _KINDS.get(str(node.get("type")), "report")}
         if text := plain(str(owner.get("email") or owner.get("name") or "")):
             entry["owner"] = text
-        reads = [names[d] for d in depends_on(node) if d in names]
-        if reads and not name_problem(name):
-            yield {**entry, "reads": reads}
+        reads = [names.get(d, plain(d)) for d in depends_on(node)]
+        if problem := name_problem(name):
+            what = f"the exposure {plain(str(node.get('name')))}"
+            found.left.append(Left(place=place(node), what=what, why=problem))
+        elif reads:
+            found.consumers.append({**entry, "reads": reads})
+            found.consumer_places[name] = place(node)

@@ -56,7 +56,7 @@ def _at(node: exp.Expr, dialect: str) -> Iterator[tuple[str, str]]:
                 "ORDER BY of a window",
                 f"rows that are equal in it come in any order; NULLs are where {dialect} has them",
             )
-        case exp.Order() if isinstance(node.parent, exp.AggFunc):
+        case exp.Order() if isinstance(node.parent, exp.AggFunc) and not isinstance(node.parent, exp.PERCENTILES):
             yield "ORDER BY in an aggregate", "Spark's collect_list has none: sort the array by array_sort"
         case exp.WindowSpec():
             yield "the frame of a window", "frames by RANGE over times and ties"
@@ -76,6 +76,17 @@ def _at(node: exp.Expr, dialect: str) -> Iterator[tuple[str, str]]:
                 "a conversion between time zones",
                 "of a timestamp without a zone it goes the other way in some engines",
             )
+        case exp.ApproxQuantile():
+            why = (
+                f"it is an approximation: here a value of the column, without interpolation; {dialect} may give another"
+            )
+            yield "an approximate percentile", why
+        case exp.ApproxQuantiles():
+            yield "`approx_quantiles(…)`", "Spark does not have it: write percentile_approx(column, array(…)) by hand"
+        case exp.PercentileCont() | exp.PercentileDisc() | exp.Quantile() | exp.Median():
+            yield f"`{_name(node)}(…)`", "it is exact; Spark's is of numbers only, and a double"
+        case exp.Mode():
+            yield "`mode(…)`", "of values that are as frequent, any may be given"
         case exp.Avg():
             yield "avg", "of decimals, digits and rounding differ"
         case exp.DPipe() | exp.Concat():

@@ -33,7 +33,8 @@ class Foreign:
     """One model. `key` is how queries name it, lower-cased; `said` how people do; `table` where its rows are.
 
     `cut` are inputs that the tool cuts to the interval, by their keys, with the column by which. `by_key`: rows of a
-    key replace older ones. `columns` are Spark types, as far as the tool declares them.
+    key replace older ones. `columns` are Spark types, as far as the tool declares them. `run` is the cadence of which
+    one run there computes one interval, empty for another time; None: the model's own.
     """
 
     key: str
@@ -48,6 +49,7 @@ class Foreign:
     time_column: str = ""
     start: date | None = None
     cadence: str = "daily"
+    run: str | None = None
     header: Mapping[str, object] = field(default_factory=dict[str, object])
     grain: tuple[str, ...] = ()
     by_key: tuple[str, ...] = ()

@@ -87,6 +87,8 @@ class Translation:
     checks: list[Check] = field(default_factory=list[Check])
     """Of what belongs to all models."""
     consumers: list[Mapping[str, object]] = field(default_factory=list[Mapping[str, object]])
+    consumer_places: dict[str, str] = field(default_factory=dict[str, str])
+    """Where each of them is said, by its name here."""
 
 
 def refused(error: Untranslatable, model: str, file: str) -> Left:

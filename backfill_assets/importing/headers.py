@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 
+from backfill_assets.core.intervals import Cadence
 from backfill_assets.files.validation import column_name
 from backfill_assets.importing.foreign import Entry, Foreign, Kind
 from backfill_assets.importing.found import Check, TranslatedModel
@@ -24,14 +25,18 @@ def model_file(
     checks = [*model.checks, *(model.check(c.line, c.what, c.why) for c in written.checks), *inner]
     given = {name.lower(): name for name in written.columns}
     header = {k: v for k, v in model.header.items() if k in ("description", "owner")}
-    header["start"] = _start(model, start, checks)
-    if model.cadence != "daily":
-        header["cadence"] = model.cadence
+    header["start"] = _start(model, start, written.cadence, checks)
+    if written.cadence != "daily":
+        header["cadence"] = written.cadence
     grain = _grain(model, written, given, checks)
     header["grain"] = list(grain)
     if written.time_column != "ds":
         header["time_column"] = written.time_column
     header |= {k: v for k, v in model.header.items() if k not in ("description", "owner")}
+    if written.cadence != model.cadence:
+        header.pop("batch_size", None)  # it counts the shorter intervals
+        if str(header.get("ready", "")).startswith("0 0 "):
+            del header["ready"]  # a midnight that is as good as the end of the longer one
     if written.clock:
         uses = ", ".join(written.clock)
         header["allow_nondeterministic"] = f"taken over as it was: {uses}"
@@ -58,7 +63,7 @@ def model_file(
     if audits:
         header["audits"] = audits
     if written.time_column not in (written.original, model.time_column) and written.original in given.values():
-        checks_or_not = f"a column {written.time_column} is added: the {_unit(model)} of {written.original}"
+        checks_or_not = f"a column {written.time_column} is added: the {_unit(written)} of {written.original}"
         header.setdefault("columns", {})
         columns = dict(header["columns"]) if isinstance(header["columns"], Mapping) else {}
         header["columns"] = {**columns, written.time_column: checks_or_not.partition(": ")[2]}
@@ -70,18 +75,20 @@ def model_file(
     )  # fmt: skip
 
 
-def _unit(model: Foreign) -> str:
-    return {"hourly": "hour", "weekly": "week", "monthly": "month"}.get(model.cadence, "day")
+def _unit(written: Written) -> str:
+    return Cadence(written.cadence).unit
 
 
-def _start(model: Foreign, start: date | None, checks: list[Check]) -> date:
+def _start(model: Foreign, start: date | None, cadence: str, checks: list[Check]) -> date:
     if model.start is not None:
         return model.start
     if start is not None:
         return start
     why = "nothing before it is ever expected: write the first day that the model has, or import with `--start DAY`"
-    checks.append(model.check(model.line, f"no first day is said there: `start: {FIRST_DAY}` is written", why))
-    return FIRST_DAY
+    midnight = datetime(FIRST_DAY.year, FIRST_DAY.month, FIRST_DAY.day, tzinfo=UTC)
+    first = Cadence(cadence).floor(midnight).date()
+    checks.append(model.check(model.line, f"no first day is said there: `start: {first}` is written", why))
+    return first
 
 
 def _grain(model: Foreign, written: Written, given: Mapping[str, str], checks: list[Check]) -> tuple[str, ...]:

@@ -72,6 +72,6 @@ def _tries(tables: Mapping[str, Table], *, guess: bool) -> list[Mapping[str, Tab
 def _written(found: Query, model: Foreign) -> Written:
     kinds = {n: v.spark() for n, v in found.columns.items()}
     return Written(
-        text=found.text, time_column=found.time_column, original=model.time_column, columns=kinds, reads=found.reads,
-        inlined=(), key=found.key, one_by_one=False, lookback=0, by_day=True, clock=(), checks=(),
+        text=found.text, cadence="daily", time_column=found.time_column, original=model.time_column, columns=kinds,
+        reads=found.reads, inlined=(), key=found.key, one_by_one=False, lookback=0, by_day=True, clock=(), checks=(),
     )  # fmt: skip

@@ -15,13 +15,14 @@ from backfill_assets.importing.found import Untranslatable
 class Known:
     """A model or source here. `columns` are Spark types by lower-cased names, empty where they are unknown; `days`
     are those that say a row's day. `model`: its days are computed here, one after another. `unsure`: its types are not
-    known for certain."""
+    known for certain. `broken`: its declaration there is to be mended first."""
 
     name: str
     columns: Mapping[str, str]
     days: frozenset[str] = frozenset()
     model: bool = False
     unsure: bool = False
+    broken: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

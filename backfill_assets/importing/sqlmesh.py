@@ -23,7 +23,7 @@ from backfill_assets.importing.sqlmesh_config import Config, read_config
 from backfill_assets.importing.sqlmesh_file import ModelFile, Property, read_model_file
 from backfill_assets.importing.sqlmesh_model import Reading, foreign_model, own_columns
 from backfill_assets.importing.sqlmesh_python import python_model
-from backfill_assets.importing.types import spark_columns
+from backfill_assets.importing.types import malformed, spark_columns
 
 
 def read_sqlmesh(root: Path, sources: Mapping[str, Mapping[str, str]], start: date | None = None) -> Translation:
@@ -67,6 +67,10 @@ def _external(root: Path, found: Translation, usual: str) -> dict[str, Known]:
                 found.left.append(Left(place=place, what="an external model without a name"))
                 continue
             name = ".".join(p.strip('"`') for p in str(item["name"]).split("."))
+            if (wrong := malformed(item.get("columns"))) is not None:
+                found.left.append(_wrong_column(name, *wrong, root, document, index))
+                tables[name.lower()] = Known(name=name, columns={}, broken=True)
+                continue
             columns = spark_columns(item.get("columns"), str(item.get("dialect") or usual))
             if name.lower() in tables:
                 why = "it is declared twice, for several gateways perhaps: the first is taken"
@@ -81,6 +85,14 @@ def _external(root: Path, found: Translation, usual: str) -> dict[str, Known]:
             found.sources[name] = ReadSource(name=name, table=name, columns=columns, description=description)
             tables[name.lower()] = Known(name=name, columns={c.lower(): t for c, t in columns.items()})
     return tables
+
+
+def _wrong_column(name: str, column: str, why: str, root: Path, document: Document, index: int) -> Left:
+    place = f"{document.file.relative_to(root).as_posix()}:{document.line_of(index, 'columns', column)}"
+    return Left(
+        place=place, what=f"the column `{plain(column)}` of the external model {plain(name)}", why=plain(why),
+        fix="write types with a comma in quotes (amount: 'decimal(18,4)'), and import again",
+    )  # fmt: skip
 
 
 def _yaml(file: Path, problems: list[Problem]) -> Document | None:

@@ -49,6 +49,21 @@ class Intervals:
         """How long the shortest of a unit is."""
         return _UNITS[self.unit]
 
+    @property
+    def run(self) -> str:
+        """The cadence of which a run there, at a tick of the cron, computes one interval; empty for another time."""
+        if not self.cron:
+            return self.cadence.value
+        if self.unit != self.cadence.unit:
+            return ""
+        from cronsim import CronSim
+
+        ticks = [self.cadence.floor(t) for t in islice(CronSim(self.cron, _FIRST - timedelta(seconds=1)), _TICKS)]
+        if all(self.cadence.shift(a, 1) == b for a, b in pairwise(ticks)):
+            return self.cadence.value
+        weekly = self.cadence is Cadence.DAILY and all(self.cadence.shift(a, 7) == b for a, b in pairwise(ticks))
+        return "weekly" if weekly else ""
+
     def computed_again(self, lookback: int) -> timedelta:
         """For how long after its end an interval is computed again there: until the tick at which the one `lookback`
         units after it is over; of all intervals the longest, in whole days, hours or minutes.

@@ -14,6 +14,8 @@ from backfill_assets.importing.sqlmesh_file import tokenized
 
 Values = Mapping[str, str | int | float | bool]
 _BOUNDS = frozenset((*LOW, *HIGH))
+_LONGEST = 20_000
+"""Characters of a definition, at most: one that uses another twice doubles it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +28,18 @@ class Filled:
 
 def without_macros(query: str, dialect: str, line: int, variables: Values, defined: Mapping[str, str]) -> Filled:
     """The query with the macros that can be told. Raises Untranslatable for the first that cannot."""
+    known: dict[str, str | Untranslatable] = {}
+    for name, text in defined.items():  # each may use those before it
+        try:
+            known[name] = f"({_filled(text, dialect, line, variables, known).text})"
+        except Untranslatable as error:
+            known[name] = error
+    return _filled(query, dialect, line, variables, known)
+
+
+def _filled(
+    query: str, dialect: str, line: int, variables: Values, defined: Mapping[str, str | Untranslatable]
+) -> Filled:
     no_macro_names(query, line)
     pieces: list[str] = []
     filled: list[tuple[int, str]] = []
@@ -52,14 +66,17 @@ def without_macros(query: str, dialect: str, line: int, variables: Values, defin
             continue
         called = tokens[index + 2] if index + 2 < len(tokens) and tokens[index + 2].text == "(" else None
         value, end = None, following.end
+        why = "macros are not evaluated; known are the bounds of the interval, variables of config.yaml and @DEF"
         if name == "var" and called is not None and index + 4 < len(tokens) and tokens[index + 4].text == ")":
             value, end = _text(variables.get(tokens[index + 3].text.lower())), tokens[index + 4].end
-        elif called is None and name in defined and "@" not in defined[name]:
-            value = f"({defined[name]})"
+            why = (
+                f"config.yaml has no variable `{tokens[index + 3].text[:80]}` that is a text, a number or a truth value"
+            )
+        elif called is None and name in defined:
+            value = _definition(name, defined[name], here)
         elif called is None and name in variables:
             value = _text(variables[name])
         if value is None:
-            why = "macros are not evaluated; known are the bounds of the interval, variables of config.yaml and @DEF"
             fix = "write what it renders to (`sqlmesh render`) in its place, and import again"
             raise Untranslatable(f"`@{following.text[:80]}`", why=why, fix=fix, line=here)
         lost = query.count("\n", token.start, end + 1)
@@ -67,6 +84,14 @@ def without_macros(query: str, dialect: str, line: int, variables: Values, defin
         filled.append((here, f"`{query[token.start : end + 1]}` is {value[:80]}"))
         at = end + 1
     return Filled(text="".join([*pieces, query[at:]]), filled=tuple(filled))
+
+
+def _definition(name: str, value: str | Untranslatable, line: int) -> str:
+    if isinstance(value, Untranslatable):
+        raise Untranslatable(f"{value.what} in @DEF({name}, …)", why=value.why, fix=value.fix, line=line)
+    if len(value) > _LONGEST:
+        raise Untranslatable(f"`@{name}`", why=f"it comes to {len(value):,} characters", line=line)
+    return value
 
 
 def _text(value: str | int | float | bool | None) -> str | None:

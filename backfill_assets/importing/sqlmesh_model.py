@@ -118,8 +118,8 @@ def foreign_model(reading: Reading) -> Foreign | None:
     return Foreign(
         key=said.lower(), said=said, name=own, file=reading.place, line=file.line, kind=kind, dialect=reading.dialect,
         query=filled.text, query_line=file.query_line, time_column=_time_column(reading, within or {}, kind),
-        start=_start(reading), cadence=intervals.cadence.value, header={**header, **ready}, grain=_grain(reading),
-        by_key=_key(within or {}),
+        start=_start(reading), cadence=intervals.cadence.value, run=intervals.run,
+        header={**header, **ready}, grain=_grain(reading), by_key=_key(within or {}),
         audits=entries, table=said, columns=columns, described=_described(reading), checks=tuple(reading.checks),
         remarks=tuple(reading.remarks), problem=refused,
     )  # fmt: skip

@@ -7,7 +7,7 @@ several days, is listed. What cannot be computed by days is refused.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 from sqlglot.dialects import Dialect
@@ -19,8 +19,10 @@ from backfill_assets.importing.columns import flat, outputs, qualified, temporal
 from backfill_assets.importing.differences import Difference, differences
 from backfill_assets.importing.found import Untranslatable
 from backfill_assets.importing.keys import key_of
+from backfill_assets.importing.percentiles import exact_percentiles, for_spark
 from backfill_assets.importing.query import parse
 from backfill_assets.importing.resolve import Inline, Lookup, Resolved, resolve
+from backfill_assets.importing.spans import CADENCES, MOMENT, UNKNOWN, length, longest
 from backfill_assets.sql.text import quoted
 
 INTERVALS = {
@@ -40,7 +42,8 @@ class Asked:
     """A query of another tool. `bounded`: the tool itself computes it by intervals; else always all of it.
 
     `time_column` is what the tool tells intervals by (empty: it says none); `cut` are inputs that the tool cuts to the
-    interval by a column of theirs, by lower-cased names as written.
+    interval by a column of theirs, by lower-cased names as written. `run` is the cadence of which one run there
+    computes one interval; empty for another time.
     """
 
     text: str
@@ -49,16 +52,18 @@ class Asked:
     bounded: bool
     time_column: str = ""
     cadence: str = "daily"
+    run: str = "daily"
     cut: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """A query for Spark. `columns` are Spark types, empty where unknown; `one_by_one`: intervals have to be computed
-    each by itself; `lookback` are days before it that an interval reads; `clock` are functions that give something else
-    each time."""
+    """A query for Spark. `columns` are Spark types, empty where unknown; `cadence` is how long intervals have to be;
+    `one_by_one`: they have to be computed each by itself; `lookback` are intervals before it that one reads; `clock`
+    are functions that give something else each time."""
 
     text: str
+    cadence: str
     time_column: str
     original: str
     columns: Mapping[str, str]
@@ -84,18 +89,22 @@ def write(asked: Asked, lookup: Lookup) -> Written:
         why = f"the columns of {', '.join(unknown)} are not known" if unknown else "a star in it is not understood"
         fix = "declare the columns in sources.yml, and import again"
         raise Untranslatable("the columns of the query cannot be told", why=why, fix=fix, line=asked.line)
-    wanted, reading = _by_day(asked, resolved, shape, columns)
+    said = asked.cadence
+    asked, wanted, reading = _by_interval(asked, resolved, shape, columns, bounds)
+    if asked.cadence != said:
+        checks.append(_longer(asked, wanted, reading))
     kind = columns.get(wanted, columns.get(wanted.lower(), ""))
     _checked(asked, resolved, bounds, reading, wanted, kind, checks)
     rows, mixtures = reading.rows, reading.mixtures
     mixed = bool(mixtures or bounds.values)
     exact = asked.bounded and rows.bounded and not mixed and wanted.lower() in rows.days and not bounds.moved
-    text, time_column = _text(asked, tree, columns, wanted, kind, exact, checks)
+    first = asked.cadence != "daily" and rows.starts.get(wanted.lower()) == length(asked.cadence)
+    text, time_column = _text(asked, tree, columns, wanted, kind, exact, first, checks)
     types = {**columns, time_column: "timestamp" if asked.cadence == "hourly" else "date"}
     return Written(
-        text=text, time_column=time_column, original=wanted, columns=types,
+        text=text, cadence=asked.cadence, time_column=time_column, original=wanted, columns=types,
         reads=tuple(k.name for k in resolved.reads.values()), inlined=resolved.inlined, key=key_of(shape, {}),
-        one_by_one=asked.bounded and mixed, lookback=bounds.moved, by_day=not mixed,
+        one_by_one=asked.bounded and mixed, lookback=_lookback(bounds.moved, asked.cadence), by_day=not mixed,
         clock=tuple(sorted({_called(n) for n in tree.find_all(*_CLOCK)})),
         checks=tuple(sorted(dict.fromkeys(checks), key=lambda c: (c.line, c.what))),
     )  # fmt: skip
@@ -118,6 +127,7 @@ def _prepared(asked: Asked, lookup: Lookup) -> tuple[Resolved, Bounds, list[Diff
     if not isinstance(tree, exp.Query):
         raise Untranslatable("the model is no query", line=asked.line)
     checks = differences(tree, asked.dialect, asked.line)
+    exact_percentiles(tree, asked.dialect, asked.line)
     distinct = tree.args.get("distinct")
     chooses = isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
     if not (chooses or tree.args.get("limit") or tree.args.get("offset")):
@@ -156,16 +166,81 @@ def _cut(table: exp.Table, column: str) -> None:
     table.replace(sub)
 
 
+def _by_interval(
+    asked: Asked, resolved: Resolved, shape: exp.Query, columns: Mapping[str, str], bounds: Bounds
+) -> tuple[Asked, str, Reading]:
+    """The output that tells intervals, how the query reads by them, and of which cadence they have to be for each to
+    have all of its rows. Raises Untranslatable where there is none."""
+    wanted, reading = _by_day(asked, resolved, shape, columns)
+    if not (asked.bounded and reading.bounds):
+        return asked, wanted, reading
+    own, unit = reading.rows.spans.get(wanted.lower(), MOMENT), length(asked.cadence)
+    bound = longest(b for b in reading.bounds if b != UNKNOWN)
+    needed = CADENCES.get(longest([own, unit, bound]))
+    if needed is None:
+        raise _no_interval(asked, shape, wanted, own, bound if longest([own, unit]) in CADENCES else "")
+    if needed == "daily" and asked.run == "weekly" and (reading.mixtures or bounds.values):
+        needed = "weekly"
+    if needed == asked.cadence:
+        return asked, wanted, reading
+    longer = replace(asked, cadence=needed)
+    return longer, *_by_day(longer, resolved, shape, columns)
+
+
+def _no_interval(asked: Asked, shape: exp.Query, wanted: str, span: str, bound: str) -> Untranslatable:
+    """Why no interval holds all rows of a value: of the time column, or of what is read (`bound`)."""
+    node = next((n for n in shape.selects if n.alias_or_name == wanted), shape)
+    line = line_of(node, asked.line)
+    if span == UNKNOWN:
+        what = f"the time column `{wanted}` is not shown to be of the interval that its rows are read of"
+        why = (
+            f"what is read is cut to one {length(asked.cadence)}; rows of another `{wanted}` would be left out, or "
+            "have a part of their input"
+        )
+        fix = "filter what is read by the very expression that the time column is, and write the model by hand"
+        return Untranslatable(what, why=why, fix=fix, line=line)
+    what = f"the time column `{wanted}` is of a {span}, in a model of {length(asked.cadence)}s"
+    if bound:
+        what = f"what is read is cut by a {bound}, in a model of {length(asked.cadence)}s"
+    why = "each would have a part of its input only; intervals here are hours, days, weeks (from Monday) or months"
+    fix = "let it be computed by days there; weeks and months become intervals here"
+    if (bound or span) not in CADENCES:
+        fix = f"give its rows by month (date_trunc('month', …)), and let what reads it add up each {span}"
+    return Untranslatable(what, why=why, fix=fix, line=line)
+
+
+def _longer(asked: Asked, wanted: str, reading: Reading) -> Difference:
+    """What to check of intervals that are longer here, and why they are."""
+    unit = length(asked.cadence)
+    said = f"`cadence: {asked.cadence}`"
+    if asked.cadence == "weekly":
+        said += ", from Monday to Sunday"
+    if reading.rows.spans.get(wanted.lower(), MOMENT) == unit:
+        why = (
+            f"`{wanted}` is of a {unit}: a shorter interval would have a part of its input only. Here each has all of "
+            "it; there a run gives what its own days come to"
+        )
+    elif unit in reading.bounds:
+        why = f"what is read is told by the {unit}: a shorter interval would read all of it, or nothing"
+    else:
+        why = f"what is computed looks at all that a run reads, which is as long as a {unit} there"
+    return Difference(line=asked.line, what=said, why=why)
+
+
+def _lookback(days: int, cadence: str) -> int:
+    """Days as intervals, rounded up."""
+    return {"hourly": 24 * days, "weekly": -(-days // 7), "monthly": -(-days // 28)}.get(cadence, days)
+
+
 def _by_day(asked: Asked, resolved: Resolved, shape: exp.Query, columns: Mapping[str, str]) -> tuple[str, Reading]:
     """The output that tells intervals, and how the query reads by days."""
     dated = {flat(n): k.days for n, k in resolved.reads.items() if k.model}
     models = frozenset(flat(n) for n, k in resolved.reads.items() if k.model)
     line = asked.line
-    first = read_by_day(shape, dated, models, line)
+    first = read_by_day(shape, dated, models, line, asked.cadence)
     said = next((n for n in columns if n.lower() == asked.time_column.lower()), "") if asked.time_column else ""
     if asked.time_column and not said:
-        why = f"it gives {', '.join(columns)}"
-        raise Untranslatable(f"the query gives no column `{asked.time_column}`", why=why, line=line)
+        return _day_of(asked, resolved, shape, columns)
     if asked.bounded and said:
         return said, first
     best: tuple[tuple[bool, int, int], str, Reading] | None = None
@@ -187,6 +262,24 @@ def _by_day(asked: Asked, resolved: Resolved, shape: exp.Query, columns: Mapping
         why = "which rows are in it changes with each new row: they are of no day"
         raise Untranslatable("LIMIT", why=why, fix=fix, line=cut.line)
     return best[1], best[2]
+
+
+def _day_of(asked: Asked, resolved: Resolved, shape: exp.Query, columns: Mapping[str, str]) -> tuple[str, Reading]:
+    """The output that is the day of a column by which new rows are told, where that is no output itself."""
+    by, line = asked.time_column.lower(), asked.line
+    models = {flat(n): k for n, k in resolved.reads.items() if k.model}
+    for name, known in () if asked.bounded else resolved.reads.items():
+        if by not in {c.lower() for c in known.columns} or (known.model and by not in known.days):
+            continue
+        dated = {**{n: k.days for n, k in models.items()}, flat(name): frozenset([by])}
+        reading = read_by_day(shape, dated, frozenset(models), line)
+        for column in columns:
+            if column.lower() in reading.rows.days and not reading.rows.cut:
+                return column, reading
+    raise Untranslatable(
+        f"the query gives no column `{asked.time_column}`", why=f"it gives {', '.join(columns)}; none is its day",
+        fix=f"let it give `{asked.time_column}`, or CAST({asked.time_column} AS DATE), and import again", line=line,
+    )  # fmt: skip
 
 
 def _tries(
@@ -230,8 +323,13 @@ def _checked(
         why = f"{first.what}: a day's rows would depend on all days of it, which a plan does not follow"
         raise Untranslatable(f"all days of {names} are read", why=why, fix=fix, line=first.line)
     for mixture in reading.mixtures:
-        if asked.bounded:
+        if asked.bounded and asked.run == asked.cadence != "weekly":
             why = "it is computed for each interval by itself (`batch_size: 1`), as a run there does"
+        elif asked.bounded:
+            why = (
+                f"it is computed for each {length(asked.cadence)} by itself (`batch_size: 1`); a run there computes "
+                "all that is over at its tick at once: where that is another time, its rows are others"
+            )
         else:
             why = (
                 "there each run computes all rows anew; here an interval keeps what it was given when it was built, "
@@ -246,7 +344,8 @@ def _checked(
             why = "texts are compared with a date: Spark casts them, and stops at one that is none"
             checks.append(Difference(line=line_of(column, asked.line), what=f"`{column.name}` is {kind}", why=why))
     if bounds.moved:
-        why = f"`lookback: {bounds.moved}` says that an interval reads so many earlier days"
+        said = f"`lookback: {_lookback(bounds.moved, asked.cadence)}`"
+        why = f"{said} says that an interval reads so many earlier {length(asked.cadence)}s"
         checks.append(Difference(line=asked.line, what="a bound before the interval", why=why))
     if kind == "timestamp" and bounds.dates and asked.cadence != "hourly":
         why = "a date as the last bound leaves out all of that day but its midnight there; here the whole day is read"
@@ -254,20 +353,26 @@ def _checked(
     if asked.bounded and wanted.lower() not in reading.rows.days:
         why = "it is not shown to be the day of the input: rows of other intervals are left out"
         checks.append(Difference(line=asked.line, what=f"the time column `{wanted}`", why=why))
-    if wanted.lower() != asked.time_column.lower():
+    if asked.time_column and asked.time_column.lower() not in reading.rows.columns:
+        why = f"new rows are told by `{asked.time_column}` there, which the query does not give: this is its day"
+        checks.append(Difference(line=asked.line, what=f"the time column `{wanted}`", why=why))
+    elif wanted.lower() != asked.time_column.lower():
         why = "nothing there says by what days are told: it is the first output that is the day of an input's row"
         checks.append(Difference(line=asked.line, what=f"the time column `{wanted}`", why=why))
 
 
 def _text(
-    asked: Asked, tree: exp.Query, columns: Mapping[str, str], wanted: str, kind: str, exact: bool,
+    asked: Asked, tree: exp.Query, columns: Mapping[str, str], wanted: str, kind: str, exact: bool, first: bool,
     checks: list[Difference],
 ) -> tuple[str, str]:  # fmt: skip
-    """The query for Spark, cut to the wanted intervals, and its time column."""
+    """The query for Spark, cut to the wanted intervals, and its time column. `first`: its values are the first days of
+    intervals."""
     inner = _spark(tree, asked.line, checks)
     unit, added = INTERVALS[asked.cadence]
     at = quoted(wanted)
-    if kind == "date" and asked.cadence == "daily":
+    if kind == "date" and asked.cadence != "hourly" and first:
+        names, day, bound = [quoted(n) for n in columns], wanted, at
+    elif kind == "date" and asked.cadence == "daily":
         if exact:
             return inner, wanted
         names, day, bound = [quoted(n) for n in columns], wanted, at
@@ -299,7 +404,7 @@ def _spark(tree: exp.Query, line: int, checks: list[Difference]) -> str:
         pretty=True, comments=False, unsupported_level=ErrorLevel.IGNORE
     )
     try:
-        text = generator.generate(tree)
+        text = generator.generate(for_spark(tree))
     except RecursionError:
         raise Untranslatable("the query is nested too deeply", line=line) from None
     except (SqlglotError, ValueError, TypeError, AttributeError) as error:

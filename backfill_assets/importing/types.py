@@ -23,6 +23,20 @@ def spark_type(written: str, dialect: str) -> str | None:
     return {"timestamp_ntz": "timestamp"}.get(text, text)
 
 
+def malformed(said: object) -> tuple[str, str] | None:
+    """The first entry of columns that is none, with the reason: no type, as where YAML splits `decimal(18,4)`."""
+    if not isinstance(said, Mapping):
+        return None
+    for name, written in said.items():
+        if not isinstance(written, str | int | float) or not str(written).strip():
+            return str(name), "it has no type"
+        if not isinstance(name, str) or not name.strip():
+            return str(name), "it is no column's name"
+        if str(written).count("(") != str(written).count(")"):
+            return str(name), f"a bracket of its type `{str(written)[:60]}` is not closed"
+    return None
+
+
 def spark_columns(said: object, dialect: str) -> dict[str, str] | None:
     """Columns as Spark types; None when one cannot be told."""
     if not isinstance(said, Mapping) or not said:

@@ -37,6 +37,15 @@ QUERIES = {
         "SELECT moment, count(*) AS n, min(status) AS status, max(ratio) * 3 AS ratio FROM raw.orders\n"
         "WHERE moment BETWEEN @start_ts AND @end_ts GROUP BY moment HAVING count(*) > 0",
     ),
+    "percentiles": (
+        "day",
+        "SELECT day, percentile_cont(0.3) WITHIN GROUP (ORDER BY n) AS c,\n"
+        "percentile_cont(0.3) WITHIN GROUP (ORDER BY n DESC) AS d,\n"
+        "percentile_disc(0.4) WITHIN GROUP (ORDER BY n) AS e,\n"
+        "quantile_cont(n, 0.9 ORDER BY n DESC) AS f, quantile(n, 0.3) AS g, median(n) AS h,\n"
+        "percentile_cont(0.3) WITHIN GROUP (ORDER BY n) FILTER (WHERE n > 2) AS i\n"
+        "FROM (SELECT day, id::DOUBLE AS n FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds) AS o GROUP BY day",
+    ),
     "sums": ("day", "SELECT day, sum(amount) AS amount, sum(n) AS n FROM shop.by_customer AS c\n"
                     "WHERE c.day BETWEEN @start_date AND @end_date GROUP BY 1"),
 }  # fmt: skip

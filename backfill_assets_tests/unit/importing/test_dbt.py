@@ -277,6 +277,48 @@ def test_exposures_are_consumers_and_singular_tests_are_named(tmp_path: Path) ->
     assert (consumer.name, consumer.owner) == ("board", "a@b.c")
 
 
+def test_what_exposures_lose_is_said(tmp_path: Path) -> None:
+    """A model that is not translated, a source, a model that is a part of others; of one with a bad name, all."""
+    board = {"type": "dashboard", "original_file_path": "models/e.yml", "owner": {"email": "a@b.c"}}
+    reads = {"board": ["model.shop.m", "model.shop.n"], "lost": ["model.shop.n", ORDERS], "x" * 200: ["model.shop.m"]}
+    exposures = {f"exposure.shop.{n}": {**board, "name": n, "depends_on": {"nodes": r}} for n, r in reads.items()}
+    table = dbt_model("n", "select 1 as x", {"materialized": "table"}, [])
+    root, done = imported(tmp_path, [model(), UNIQUE, table], exposures=exposures)
+    [consumer] = load_project(root).consumers.values()
+    assert consumer.name == "board" and list(consumer.reads) == ["m"]
+    said = {x.what: x.why for x in done.left if x.place == "models/e.yml:1"}
+    assert said.pop("the exposure board reads n: no model here") == "consumers.yml has it as a reader of m alone"
+    assert "does not have it" in said.pop("the exposure lost reads n, raw.orders: no model here")
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize(("outputs", "day"), [
+    ("id, cast(moment as date) as ds", "ds"), ("id, moment::date as day_of, amount", "day_of"),
+])  # fmt: skip
+def test_new_rows_may_be_told_by_a_column_that_the_query_does_not_give(tmp_path: Path, outputs: str, day: str) -> None:
+    """`where moment > (select max(ds) from this)`: the output that is its day tells days."""
+    code = f"select {outputs} from {{{{ source('raw', 'orders') }}}}"
+    bound = f"\n{{% if is_incremental() %}}\nwhere moment > (select max({day}) from {{{{ this }}}})\n{{% endif %}}"
+    root, done = imported(tmp_path, [model(code + bound, {"meta": {"start": "2024-01-01"}})])
+    assert not done.left, done.left
+    assert "this is its day" in noted(done)["models/m.sql:1"]
+    text = (
+        load_project(root).models["m"].code.replace(":start", "DATE '2024-01-02'").replace(":end", "DATE '2024-01-04'")
+    )
+    ours = world().sql(sqlglot.transpile(text, read="spark", write="duckdb")[0])
+    original = code.replace("{{ source('raw', 'orders') }}", "raw.orders")
+    days = world().sql(f"{original} WHERE moment >= '2024-01-02' AND moment < '2024-01-04'")
+    assert sorted(map(repr, ours.select(*days.columns).fetchall())) == sorted(map(repr, days.fetchall()))
+
+
+def test_rows_whose_day_nothing_gives_have_a_way_on(tmp_path: Path) -> None:
+    code = "select id from {{ source('raw', 'orders') }}\n{% if is_incremental() %}\n"
+    code += "where moment > (select max(moment) from {{ this }})\n{% endif %}"
+    _, done = imported(tmp_path, [model(code, {})])
+    [left] = done.left
+    assert "gives no column `moment`" in left.what and "CAST(moment AS DATE)" in left.fix
+
+
 def test_exposures_that_are_no_consumers_leave_the_project_loading(tmp_path: Path) -> None:
     """Two that become one name: the file would be refused by every command."""
     board = {"type": "ml", "owner": {}, "depends_on": {"nodes": ["model.shop.m"]}}

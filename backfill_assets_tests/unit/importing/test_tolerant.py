@@ -246,6 +246,89 @@ def test_macros_that_can_be_told_are_filled_in(tmp_path: Path) -> None:
     assert "@VAR('wanted')" in noted(done)["models/m.sql:7"]
 
 
+def test_definitions_may_use_variables_and_each_other(tmp_path: Path) -> None:
+    """Each those before it; what cannot be told of one is said where it is used."""
+    query = GOOD + " AND amount > @minimum\nAND id < @most"
+    definitions = "@DEF(minimum, @VAR('min_amount'));\n@DEF(most, @minimum + 3);\n@DEF(lost, @mine(1));\nSELECT"
+    text = sqlmesh_model(query).replace(");\nSELECT", f");\n{definitions}")
+    config = "model_defaults:\n  dialect: duckdb\n  start: 2024-01-01\nvariables: {min_amount: 5}\n"
+    root, done = imported(tmp_path, {"models/m.sql": text}, config=config)
+    assert not done.left, done.left
+    assert built(root, "m") == theirs("SELECT id, day, amount FROM raw.orders WHERE amount > 5 AND id < 8")
+    assert "@minimum` is (5)" in noted(done)["models/m.sql:9"]
+    for said, word in (("@lost", "@mine"), ("@VAR('other')", "config.yaml has no variable `other`")):
+        other = {"models/n.sql": text.replace("shop.m", "shop.n").replace("@most", said)}
+        _, done = imported(tmp_path, other, config=config)
+        assert [x.place for x in done.left] == ["models/n.sql:10"]
+        assert word in done.left[0].what + done.left[0].why
+
+
+def test_definitions_that_double_each_other_end(tmp_path: Path) -> None:
+    definitions = "".join(f"@DEF(d{n + 1}, @d{n} + @d{n});\n" for n in range(60))
+    text = sqlmesh_model(GOOD + " AND id < @d60").replace(");\nSELECT", f");\n@DEF(d0, 1);\n{definitions}SELECT")
+    _, done = imported(tmp_path, {"models/m.sql": text})
+    assert "characters" in done.left[0].why
+
+
+def test_an_external_column_without_a_type_is_named_by_its_line(tmp_path: Path) -> None:
+    """YAML splits `decimal(18,4)` at its comma. All columns were guessed."""
+    external = "- name: raw.orders\n  columns: {id: int, day: date,\n    amount: decimal(18,4)}\n"
+    root, done = imported(tmp_path, {"models/m.sql": sqlmesh_model(GOOD)}, external=external)
+    assert [x.place for x in done.left] == ["external_models.yaml:3", "models/m.sql:6"]
+    assert "`amount`" in done.left[0].what and "decimal(18" in done.left[0].why and "quotes" in done.left[0].fix
+    assert "raw.orders" in done.left[1].what and not (root / "sources.yml").exists()
+    _, done = imported(tmp_path, {"models/m.sql": sqlmesh_model(GOOD)}, external=external.replace("decimal(18,4)", ""))
+    assert "it has no type" in done.left[0].why
+
+
+PERCENTILES = [
+    ("percentile_cont(0.3) WITHIN GROUP (ORDER BY ratio * id)", ""),
+    ("percentile_cont(0.3) WITHIN GROUP (ORDER BY ratio * id DESC)", ""),
+    ("percentile_cont([0.25, 0.5]) WITHIN GROUP (ORDER BY ratio * id)", ""),
+    ("percentile_disc(0.3) WITHIN GROUP (ORDER BY ratio * id DESC)", ""),
+    ("percentile_cont(0.5) WITHIN GROUP (ORDER BY ratio * id) FILTER (WHERE id > 3)", ""),
+    ("quantile_cont(ratio * id, 0.3)", ""), ("quantile_disc(ratio * id, 0.3)", ""), ("quantile(ratio * id, 0.3)", ""),
+    ("quantile_cont(ratio * id, 0.3 ORDER BY ratio * id DESC)", ""), ("median(ratio * id)", ""),
+    ("approx_quantile(ratio * id, 0.5)", "without interpolation"), ("mode(id)", "as frequent"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "word"), PERCENTILES)
+def test_percentiles_are_exact(tmp_path: Path, said: str, word: str) -> None:
+    """None becomes an approximation that was exact there (Spark's own rows: stories/test_import.py)."""
+    query = (
+        f"SELECT max(id) AS id, day,\n{said} AS p FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds GROUP BY day"
+    )
+    root, done = imported(tmp_path, {"models/m.sql": sqlmesh_model(query)})
+    assert not done.left, done.left
+    code = load_project(root).models["m"].code.upper()
+    assert ("APPROX" in code) == ("approx" in said)
+    at = noted(done)["models/m.sql:7"]
+    assert word in at if word else "it is exact" in at, at
+
+
+@pytest.mark.parametrize("dialect", ["postgres", "snowflake", "redshift", "databricks"])
+def test_percentiles_of_other_dialects_are_exact(tmp_path: Path, dialect: str) -> None:
+    query = "SELECT max(id) AS id, day, percentile_cont(0.5) WITHIN GROUP (ORDER BY amount) AS p FROM raw.orders\n"
+    query += "WHERE day BETWEEN @start_ds AND @end_ds GROUP BY day"
+    root, done = imported(tmp_path, {"models/m.sql": sqlmesh_model(query, more=f",\n  dialect {dialect}")})
+    assert not done.left, done.left
+    assert "PERCENTILE_CONT(0.5) WITHIN GROUP" in load_project(root).models["m"].code
+
+
+def test_percentiles_of_bigquery(tmp_path: Path) -> None:
+    """They are windows there. Spark leaves NULLs out."""
+    query = "SELECT id, day, percentile_cont(amount, 0.5) OVER (PARTITION BY day) AS p FROM raw.orders\n"
+    query += "WHERE day BETWEEN @start_ds AND @end_ds"
+    more = ",\n  dialect bigquery"
+    root, done = imported(tmp_path, {"models/m.sql": sqlmesh_model(query, more=more)})
+    code = " ".join(load_project(root).models["m"].code.split())
+    assert "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY amount ASC) OVER (PARTITION BY day)" in code, done.left
+    text = sqlmesh_model(query.replace("0.5)", "0.5 RESPECT NULLS)"), name="shop.n", more=more)
+    _, done = imported(tmp_path, {"models/n.sql": text})
+    assert "NULLs" in done.left[0].why and done.left[0].place == "models/n.sql:7"
+
+
 def test_the_report_has_three_classes_and_the_way_to_a_proof(tmp_path: Path) -> None:
     files = {
         "models/a.sql": sqlmesh_model(GOOD, name="shop.a"),
