@@ -97,7 +97,7 @@ GATE = (
     broken("plans that are given up meanwhile are judged again", "promote/judged.py", "if now.others != read.others:", "if False:", "promote/test_races.py"),
     broken("the last look is right before the commit", "state/environment.py", "            check()\n            self.refuse_twin", "            self.refuse_twin", "promote/test_races.py"),
     broken("a withdrawal fences off promotions", "build/ledger_edits.py", "        control.environments.fence()", "        control.environments", "promote/test_races.py"),
-    broken("what is published meanwhile is told", "build/ledger_edits.py", "if seen:\n        days", "if False:\n        days", "promote/test_races.py"),
+    broken("what is published meanwhile is told", "build/ledger_edits.py", "if seen:\n        raise", "if False:\n        raise", "promote/test_races.py"),
     broken("a lost race is gated again", "promote/release.py", "        verdict = gate(case)\n", "        verdict = gate(case) if not _ else verdict\n", "promote/test_gate_rules.py"),
     broken("rows of another commit are others", "state/replaced_rows.py", "odd = {at for at in here.keys() | there.keys() if here.get(at) != there.get(at)}", "odd = set[object]()", "state/test_replaced.py"),
     broken("rows of another table are others", "state/replaced_rows.py", "    if one.version != other.version:\n        return NOTHING\n", "    if one.version != other.version:\n        return within\n", "promote/test_approval.py"),

@@ -62,7 +62,7 @@ COUNTING = (
     broken("scope: nothing beside it", "promote/approval.py", "        scope = approval.scope.get(pointer.model, NOTHING)\n        found", "        scope = approval.scope.get(pointer.model, pointer.covers)\n        found", "promote/test_release_grounds.py"),
     broken("own: by any account that opened the plan", "state/plans.py", "return tuple(dict.fromkeys((self.by, *self.opened_by)))", "return (self.by,)", "promote/test_release_grounds.py"),
     broken("account: it is who it claims to be", "state/approval_validity.py", "if not same_person(rules.people, approval.account, approval.by):", "if False:", "promote/test_release_grounds.py"),
-    broken("signature: required", "state/approval_validity.py", 'if rules.approvals.signatures == "required":\n            return "without', 'if False:\n            return "without', "state/test_approval_validity.py"),
+    broken("signature: required", "state/approval_validity.py", 'if unsigned(approval, rules):\n            return "without', 'if False:\n            return "without', "state/test_approval_validity.py"),
     broken("signature: looked at", "state/approval_validity.py", "elif problem := genuine(approval):", 'elif problem := "":', "promote/test_approval.py"),
     broken("a team of one: only where nobody else is named", "state/approval_validity.py", "named = is_listed(rules.people, owner) or listed_for(owner, rules) is not None\n", "named = False\n", "state/test_approval_validity.py"),
     broken("people: in whatever letters an owner is written", "state/people.py", "return folded(name) in {folded(known) for", "return name in {known for", "state/test_approval_validity.py"),
