@@ -679,12 +679,13 @@ class FakeViews:
     def prepare(self, pointers: Sequence[Pointer]) -> None:
         self.prepared += [s.version for p in pointers for s in p.segments]
 
-    def expand(self, environment: str, old: Pointer, new: Pointer, cutover: datetime) -> None:
-        self.hook(f"expand {new.model}")
-        self.life.step()
-        assert old.model in self.catalog.views, "a view is expanded that does not exist"
-        self.catalog.views[old.model] = Expanded(old, new)
-        self.life.step()
+    def expand(self, environment: str, moves: Sequence[tuple[Pointer, Pointer]], cutover: datetime) -> None:
+        for old, new in moves:
+            self.hook(f"expand {new.model}")
+            self.life.step()
+            assert old.model in self.catalog.views, "a view is expanded that does not exist"
+            self.catalog.views[old.model] = Expanded(old, new)
+            self.life.step()
 
     def settle(self, environment: Environment, models: Collection[str]) -> None:
         for model in models:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from backfill_assets.adapters.named_tables import NamedTables
 from backfill_assets.adapters.session_kind import is_remote
@@ -19,6 +20,7 @@ from backfill_assets.state.table_contents import with_counts
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+T = TypeVar("T")
 
 PROVISIONAL = "backfill.provisional"
 """A property of the views of models that have a settling window: what of them was provisional when it was written, or
@@ -77,25 +79,33 @@ class SparkViews:
         if self.named is not None:
             self.named.register([ENVIRONMENTS_TABLE, *((p.model, s.version) for p in pointers for s in p.segments)])
 
-    def expand(self, environment: str, old: Pointer, new: Pointer, cutover: datetime) -> None:
-        self.prepare([old, new])
-        query = expanded_view(old, new, environment, self._warehouse, self._names, cutover=cutover)
-        self._put(schema_name(environment), old.model, query)
+    def expand(self, environment: str, moves: Sequence[tuple[Pointer, Pointer]], cutover: datetime) -> None:
+        self.prepare([pointer for move in moves for pointer in move])
+        schema = schema_name(environment)
+
+        def one(move: tuple[Pointer, Pointer]) -> None:
+            query = expanded_view(*move, environment, self._warehouse, self._names, cutover=cutover)
+            self._put(schema, move[0].model, query)
+
+        _side_by_side(one, moves)
 
     def settle(self, environment: Environment, models: Collection[str]) -> None:
         schema, provisional = schema_name(environment.name), self._provisional(environment)
-        for model in models:
-            pointer = environment.pointers.get(model)
-            if pointer is None:
+        shown = environment.pointers
+        self.prepare([shown[model] for model in models if model in shown])
+
+        def one(model: str) -> None:
+            if (pointer := shown.get(model)) is None:
                 self._spark.sql(f"DROP VIEW IF EXISTS {view_name(schema, model)}")
-                continue
-            self.prepare([pointer])
+                return
             self._put(schema, model, plain_view(pointer, self._warehouse, self._names))
             if (part := provisional.get(model)) is not None:
                 said = f"SET TBLPROPERTIES ('{PROVISIONAL}' = '{part}')"
             else:  # it had a window once
                 said = f"UNSET TBLPROPERTIES IF EXISTS ('{PROVISIONAL}')"
             self._spark.sql(f"ALTER VIEW {view_name(schema, model)} {said}")
+
+        _side_by_side(one, list(models))
 
     def drifted(self, environment: Environment) -> dict[str, str]:
         """Model → what its view says otherwise than the environment, while no promotion is open."""
@@ -124,6 +134,21 @@ class SparkViews:
         else:
             self._spark.sql(f"CREATE DATABASE IF NOT EXISTS `{schema}`")
             self._spark.sql(f"CREATE VIEW IF NOT EXISTS {name} AS {query}")
+
+
+_VIEWS_AT_ONCE = 8
+"""Altering a view is mostly waiting: for the catalog, and for the log of its table."""
+
+
+def _side_by_side(change: Callable[[T], None], each: Sequence[T]) -> None:
+    """Change many views at a time. Raises what the first one of them raises, when all have ended."""
+    if len(each) < 2:
+        for one in each:
+            change(one)
+        return
+    with ThreadPoolExecutor(max_workers=_VIEWS_AT_ONCE) as pool:
+        for _ in pool.map(change, each):
+            pass
 
 
 def is_shared_catalog(spark: SparkSession) -> bool:

@@ -33,8 +33,9 @@ class ViewCatalog(Protocol):
         """Make what views of these will call, where tables have names: before readers wait. Again is harmless."""
         ...
 
-    def expand(self, environment: str, old: Pointer, new: Pointer, cutover: datetime) -> None:
-        """Make the view show `old` to queries before the cutover, then what the environment says. The view exists."""
+    def expand(self, environment: str, moves: Sequence[tuple[Pointer, Pointer]], cutover: datetime) -> None:
+        """Make the view of each (old, new) show the old to queries before the cutover, then what the environment says.
+        The views exist."""
         ...
 
     def settle(self, environment: Environment, models: Collection[str]) -> None:
@@ -191,14 +192,21 @@ def _expand(views: ViewCatalog, seen: Environment, pointers: Sequence[Pointer], 
     if not moves:
         return datetime.now(UTC)
     spare, again = views.grace * 2**attempt, views.grace if attempt else timedelta()
+    if views.grace:
+        spare += _A_VIEW * len(moves)
     while True:
-        cutover = datetime.now(UTC) + spare + again + views.grace
-        for old, new in moves:
-            views.expand(seen.name, old, new, cutover)
+        began = datetime.now(UTC)
+        cutover = began + spare + again + views.grace
+        views.expand(seen.name, moves, cutover)
+        took = datetime.now(UTC) - began
         _wait_until(datetime.now(UTC) + again)  # whoever read a text of the round before is done with reading texts
         if not views.grace or datetime.now(UTC) <= cutover - views.grace:
             return cutover
-        spare, again = spare * 2, views.grace
+        spare, again = max(spare * 2, took * 1.5), views.grace  # of hundreds of views, once more is enough
+
+
+_A_VIEW = timedelta(seconds=0.1)
+"""What altering one may take, of many at a time: a cutover that is too near has all of them altered again."""
 
 
 def _wait_until(instant: datetime) -> None:

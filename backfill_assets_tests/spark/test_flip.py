@@ -28,8 +28,7 @@ def releases(spark: SparkSession, tmp_path: Path, environment: str) -> Iterator[
     built = build_releases(tmp_path, environment)
     views = SparkViews(spark, built.one.warehouse)
     views.settle(flip(built, 0), ["daily", "running"])
-    for old, new in zip(*built.pointers, strict=True):
-        views.expand(environment, old, new, utc("2024-02-01"))
+    views.expand(environment, list(zip(*built.pointers, strict=True)), utc("2024-02-01"))
     yield built
     spark.sql(f"DROP DATABASE {environment} CASCADE")
 
@@ -56,8 +55,7 @@ def test_nothing_moves_between_the_commit_and_the_cutover(spark: SparkSession, r
     name = releases.one.environment
     views = SparkViews(spark, releases.one.warehouse)
     cutover = datetime.now(UTC) + timedelta(seconds=20)
-    for old, new in zip(*releases.pointers, strict=True):
-        views.expand(name, old, new, cutover)
+    views.expand(name, list(zip(*releases.pointers, strict=True)), cutover)
     flip(releases, 1)
     before = marks(spark.table(f"{name}.daily"), spark.table(f"{name}.running"))
     assert datetime.now(UTC) < cutover, "this machine was too slow for the test to say anything"

@@ -86,7 +86,7 @@ def changed_verdict(place: Context) -> Verdict:
 
 def test_an_expanded_view_turns_with_the_commit(spark: SparkSession, shop: Shop) -> None:
     """Between expand and contract the view shows the old rows until the environment's commit, then the new ones."""
-    shop.views.expand(shop.first.name, shop.old, shop.new, PAST)
+    shop.views.expand(shop.first.name, [(shop.old, shop.new)], PAST)
     before = spark.sql(f"SELECT * FROM {shop.view}")
     assert before.columns == ["ds", "kind", "n", "total"]
     assert {row["n"] for row in before.collect()} == {3}
@@ -122,7 +122,7 @@ def test_a_view_says_what_of_it_is_provisional(spark: SparkSession, shop: Shop) 
 
 def test_the_branch_that_is_off_reads_no_files(spark: SparkSession, shop: Shop) -> None:
     """An expanded view opens the files of one release only, before the flip and after it."""
-    shop.views.expand(shop.first.name, shop.old, shop.new, PAST)
+    shop.views.expand(shop.first.name, [(shop.old, shop.new)], PAST)
     assert versions_read(spark, shop) == {shop.old.version}
     shop.flip(shop.new)
     assert versions_read(spark, shop) == {shop.new.version}
@@ -139,7 +139,7 @@ def test_columns_that_go_are_null_until_the_view_is_contracted(spark: SparkSessi
     """Turning back to a release without a column: readers of the expanded view still find it, empty."""
     flipped = shop.flip(shop.new)
     shop.views.settle(flipped, ["daily"])
-    shop.views.expand(shop.first.name, shop.new, shop.old, PAST)
+    shop.views.expand(shop.first.name, [(shop.new, shop.old)], PAST)
     shop.flip(shop.old)
     rows = spark.sql(f"SELECT n, most FROM {shop.view}").collect()
     assert {(row["n"], row["most"]) for row in rows} == {(3, None)}
@@ -151,7 +151,7 @@ def test_a_cast_that_loses_values_is_refused(spark: SparkSession, shop: Shop) ->
     from dataclasses import replace
 
     with pytest.raises(PromotionError, match="column n of daily cannot be string: it is bigint in the rows of"):
-        shop.views.expand(shop.first.name, replace(shop.old, columns=columns), shop.new, PAST)
+        shop.views.expand(shop.first.name, [(replace(shop.old, columns=columns), shop.new)], PAST)
     assert {row["n"] for row in spark.sql(f"SELECT n FROM {shop.view}").collect()} == {3}
 
 
@@ -219,7 +219,7 @@ def test_tables_get_names_and_lose_them(spark: SparkSession, shop: Shop) -> None
         views.settle(only_daily, ["daily"])
     assert views.drifted(only_daily) == {} and sorted(spark.table(shop.view).collect()) == sorted(rows)
     assert log.head("daily", version) == head
-    views.expand(shop.first.name, shop.old, shop.new, PAST)
+    views.expand(shop.first.name, [(shop.old, shop.new)], PAST)
     assert sorted(spark.table(shop.view).collect()) == sorted(rows)
     shop.views.settle(only_daily, ["daily"])
 

@@ -206,20 +206,40 @@ def test_a_commit_that_would_come_after_the_cutover_waits_for_a_later_one() -> N
     place, cutovers, asked = Place(), list[datetime](), list[datetime]()
 
     class Timed(FakeViews):
-        def expand(self, environment: str, old: Pointer, new: Pointer, cutover: datetime) -> None:
+        def expand(self, environment: str, moves: Sequence[tuple[Pointer, Pointer]], cutover: datetime) -> None:
             cutovers.append(cutover)
-            super().expand(environment, old, new, cutover)
+            super().expand(environment, moves, cutover)
 
     def slow() -> None:
         if len(asked) == 1:  # the first look is before any view is expanded
-            time.sleep(0.25)
+            time.sleep(0.6)
         asked.append(datetime.now(UTC))
 
     views = Timed(place.catalog)
     views.grace = timedelta(seconds=0.1)
     promote(place.environments, place.read(), [A2, B2, C1], views, check=slow)
-    assert len(cutovers) >= 4 and cutovers[0] < cutovers[-1], "both views were expanded again"
+    assert len(cutovers) >= 2 and cutovers[0] < cutovers[-1], "both views were expanded again"
     assert asked[-1] < cutovers[-1]
+    place.assert_settled()
+    assert dict(place.read().pointers) == NEW
+
+
+def test_a_cutover_fits_what_altering_takes() -> None:
+    """Of views that take long they are altered once more, for a cutover that is as far as they took: not again and
+    again, each time twice as far."""
+    place, rounds = Place(), list[timedelta]()
+
+    class Slow(FakeViews):
+        def expand(self, environment: str, moves: Sequence[tuple[Pointer, Pointer]], cutover: datetime) -> None:
+            rounds.append(cutover - datetime.now(UTC))
+            super().expand(environment, moves, cutover)
+            time.sleep(0.8)
+
+    views = Slow(place.catalog)
+    views.grace = timedelta(seconds=0.02)
+    promote(place.environments, place.read(), [A2, B2, C1], views)
+    assert len(rounds) == 2, "doubling alone would take four rounds"
+    assert rounds[0] < timedelta(seconds=0.8) < rounds[1]
     place.assert_settled()
     assert dict(place.read().pointers) == NEW
 
