@@ -90,7 +90,8 @@ def _problems(location: str, files: Sequence[IntervalFile], among: int, footers:
     listed = _listed(system, root, len(files), among)
     found: list[str] = []
     with ThreadPoolExecutor(max_workers=_HERE if here else _THERE) as pool:
-        few = [slice(at, at + _AT_ONCE) for at in range(0, len(files), _AT_ONCE)]
+        step = _AT_ONCE if here else max(len(files), 1)  # those of a store are asked for side by side anyway
+        few = [slice(at, at + step) for at in range(0, len(files), step)]
         for problems in pool.map(lambda part: _sizes(system, places[part], files[part], listed), few):
             found += problems
         if footers:

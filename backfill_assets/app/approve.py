@@ -25,6 +25,7 @@ from backfill_assets.plan.stages import Plan
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.promote.approval import subject
 from backfill_assets.promote.approve import complete, statements
+from backfill_assets.promote.consent import unaccepted
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.rules_change import RulesChange
 from backfill_assets.state.approvals import Approval, approval_of
@@ -112,13 +113,20 @@ def approve(context: Context, request: ApprovalRequest) -> Approved:
 
 
 def unaccepted_findings(context: Context, given: Sequence[Approval], facts: Facts | None = None) -> tuple[str, ...]:
-    """The findings of the plan that these approvals are of which neither they nor earlier ones accept."""
+    """The findings of the plan that these approvals are of which somebody has to accept beside what they accept."""
     if is_change(given[0].plan):
         return ()
-    facts = facts or context.facts()
-    case = cases_of(context, facts).review(facts, find_plan(context.control, given[0].plan))
-    accepted = {name for one in (*case.approvals, *given) for name in one.accepted}
-    return tuple(f.name for f in subject(context.project, facts, case).findings if f.name not in accepted)
+    record, facts = find_plan(context.control, given[0].plan), facts or context.facts()
+    if (plan := stored_plan(context.control, record.id)) is None:
+        return ()
+    cases, plan = cases_of(context, facts), by_now(context.project, facts, plan)
+    case = cases.promotion(cases.request(record), facts, plan, stored=record)
+    said = {(one.owner, name) for one in given for name in one.accepted}
+    return tuple(
+        finding.name
+        for review, _, finding, owners in unaccepted(case)
+        if review.record.id == record.id and any((owner, finding.name) not in said for owner in owners)
+    )
 
 
 def _blocking_gaps(context: Context, plan: Plan, facts: Facts) -> tuple[Gap, ...]:

@@ -11,6 +11,7 @@ the same of rows that do not exist, so the sensor wipes them (decisions/0032).
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -20,6 +21,8 @@ from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
 
 from backfill_assets.app.context import Context
 from backfill_assets.audits.digest import audits_digest
+from backfill_assets.core.errors import BackfillError
+from backfill_assets.core.escaping import one_line
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.defs.bulk_events import report_events
@@ -61,6 +64,7 @@ def ledger_sensor(context: Context) -> dg.SensorDefinition:
             context.control.ledger.revision(),
             context.control.environments.revision(),
             context.project.fingerprints,
+            {name: audits_digest(model) for name, model in context.project.models.items()},
             newest,
         )
         before = _cursor(tick.cursor)
@@ -73,10 +77,10 @@ def ledger_sensor(context: Context) -> dg.SensorDefinition:
             context=context,
             instance=tick.instance,
             warn=tick.log.warning,
-            busy=_busy(tick.instance),
             late=lambda: time.monotonic() - began >= SECONDS_A_TICK,
         )
-        waiting = [name for name, state in states.items() if seen.get(name) != state]
+        # What was settled once changed by little; a backlog is not in its way.
+        waiting = sorted((n for n, state in states.items() if seen.get(n) != state), key=lambda n: n not in seen)
         settled, told = work.tell(waiting)
         left = set(waiting) - settled
         told += len(views)
@@ -121,7 +125,6 @@ class _Tick:
     context: Context
     instance: dg.DagsterInstance
     warn: Callable[[str], object]
-    busy: Callable[[str], bool]
     late: Callable[[], bool]
 
     def tell(self, models: Sequence[str]) -> tuple[set[str], int]:
@@ -132,12 +135,17 @@ class _Tick:
             # Dagster's before the ledger's: a run records there first, so that nothing true is taken for untrue.
             known = {name: self._known(name) for name in some}
             entries = by_version(self.context.control.ledger.entries(some))
+            busy = _busy(self.instance)
             for name in some:
                 if looked and self.late():
                     return settled, told
                 looked += 1
                 mine = entries.get((name, self.context.project.fingerprints[name]), [])
-                rests, count = self._tell(name, mine, *known[name])
+                try:
+                    rests, count = self._tell(name, mine, *known[name], busy, few=len(models) <= MODELS_AT_ONCE)
+                except BackfillError as error:
+                    self.warn(f"nothing is told of {name}: {one_line(str(error))}")
+                    continue
                 told += count
                 if rests:
                     settled.add(name)
@@ -150,9 +158,19 @@ class _Tick:
         there = self.instance.get_materialized_partitions(key)
         return there, set(_of_version(self.instance, key, project.fingerprints[name])) if there else set()
 
-    def _tell(self, name: str, entries: Sequence[Entry], there: Collection[str], known: set[str]) -> tuple[bool, int]:
-        """Whether nothing else is to be told of a model, and how many events were told: partitions, and, with the last
-        ones, what the audits found.
+    def _tell(
+        self,
+        name: str,
+        entries: Sequence[Entry],
+        there: Collection[str],
+        known: set[str],
+        busy: Callable[[str], bool],
+        *,
+        few: bool,
+    ) -> tuple[bool, int]:
+        """Whether nothing else is to be told of a model, and how many events were told: partitions, and after the last
+        ones what the audits found. What is untrue goes at once; unless models are `few`, what is true is told by the
+        next tick then, so that the others' goes as well.
 
         An asset that another code location materializes is left alone, and `warn` is told.
         """
@@ -171,10 +189,13 @@ class _Tick:
             instance.wipe_assets([key])
             report_events(instance, [_wiped(key, version, len(untrue), len(green))])
             known, told = set(), 1
-        intervals, settled = to_report(model.cadence, have, known, self.busy)
+            if not few:
+                return False, told
+        intervals, settled = to_report(model.cadence, have, known, busy)
         settled = settled and not untrue  # what a run told meanwhile is wiped as well: look again
+        checks = summary_evaluations(project, model, recorded(context, model, have.green))
         if not intervals:
-            return settled, told
+            return settled, told + (self._tell_checks(checks, only_new=True) if green else 0)
         shared = {
             "version": version,
             "outcome": "complete in the ledger, which says who built it",
@@ -187,9 +208,17 @@ class _Tick:
             told += len(some)
             if at + len(some) < len(events) and self.late():
                 return False, told
-        found = summary_evaluations(project, model, recorded(context, model, have.green))
-        report_events(instance, found)
-        return settled, told + len(found)
+        return settled, told + self._tell_checks(checks)
+
+    def _tell_checks(self, found: Sequence[dg.AssetCheckEvaluation], *, only_new: bool = False) -> int:
+        """What the audits found, after the partitions that it is about. `only_new`: that of which Dagster knows nothing
+        yet, as when a tick was killed before it."""
+        if only_new and found:
+            storage = self.instance.event_log_storage
+            known = storage.get_latest_asset_check_execution_by_key([each.asset_check_key for each in found])
+            found = [each for each in found if each.asset_check_key not in known]
+        report_events(self.instance, found)
+        return len(found)
 
 
 def _wiped(key: dg.AssetKey, version: str, untrue: int, green: int) -> dg.AssetObservation:
@@ -220,21 +249,30 @@ def _states(context: Context, newest: Mapping[str, int | None]) -> dict[str, str
     """A digest for each model of all that is told of it: its entries, its table, the loaded code, and what Dagster
     knows."""
     project, marks = context.project, context.control.ledger.marks()
-    return {
-        name: _digest(
+
+    def state(name: str) -> str:
+        version = project.fingerprints[name]
+        return _digest(
             marks.get(name),
-            (version := project.fingerprints[name]),
+            version,
             context.log.head(name, version),
-            audits_digest(model),
+            audits_digest(project.models[name]),
             newest.get(model_key(project, name).to_user_string()),
-        )
-        for name, model in project.models.items()
-    }
+        )[:8]
+
+    with ThreadPoolExecutor(_HEADS_AT_ONCE) as pool:  # in an object store each is a request
+        return dict(zip(project.models, pool.map(state, project.models), strict=True))
+
+
+_HEADS_AT_ONCE = 8
 
 
 def _cursor(text: str | None) -> Mapping[str, Any]:
-    """What a cursor says; those of earlier releases say nothing of models."""
-    said: object = json.loads(text) if text else None
+    """What a cursor says; those of earlier releases, and what people write there, say nothing."""
+    try:
+        said: object = json.loads(text or "null")
+    except ValueError:
+        said = None
     return said if isinstance(said, dict) else {}  # pyright: ignore[reportUnknownVariableType]
 
 

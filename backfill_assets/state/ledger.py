@@ -104,16 +104,19 @@ class Ledger(Records):
         times: dict[tuple[object, object], Interval] = {}
         return sorted((_from_row(row, times) for row in self._table.chosen(names, keep)), key=_ORDER)
 
-    def marks(self) -> dict[str, tuple[int, int]]:
-        """Model → how many entries there are of it, and the number of its newest one: others after any append."""
+    def marks(self) -> dict[str, tuple[int, int, int]]:
+        """Model → how many entries there are of it, the number of its newest one, and the sum of their times: others
+        after any append, and where another ledger was put in its place."""
         import numpy as np
 
-        found = self.columns(["model", "sequence"])
+        found = self.columns(["model", "sequence", "at"])
         models = found.texts["model"]
-        counts = np.bincount(models.codes, minlength=len(models.values))
-        newest = np.zeros(len(models.values), np.int64)
+        size = len(models.values)
+        newest, times = np.zeros(size, np.int64), np.zeros(size, np.int64)
         np.maximum.at(newest, models.codes, found.numbers["sequence"])
-        return {name: (int(counts[at]), int(newest[at])) for at, name in enumerate(models.values)}
+        np.add.at(times, models.codes, found.numbers["at"])  # may overflow, to the same number each time
+        counts = np.bincount(models.codes, minlength=size)
+        return {name: (int(counts[at]), int(newest[at]), int(times[at])) for at, name in enumerate(models.values)}
 
     def since(self, revision: int, models: Collection[str], *, kinds: Collection[Kind]) -> list[Entry]:
         """What was recorded of these models and kinds by commits after a revision."""

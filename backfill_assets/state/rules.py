@@ -198,7 +198,7 @@ def edited_rules(rules: Rules, edited: Rules) -> tuple[str, ...]:
             if old.get(name) != new.get(name)
         ]
     if signer_lines(rules.signers) != signer_lines(edited.signers):
-        changed = changed_keys(rules.signers, edited.signers) or "another order"
+        changed = changed_keys(rules.signers, edited.signers) or "another order, or other comments"
         in_force = ", ".join(described_keys(rules.signers)) or "no key"
         found.append(f"allowed_signers is edited: {changed}; in force: {in_force}")
     for model, owner in sorted(rules.owners.items()):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
+import re
 
 
 def signer_lines(signers: str) -> tuple[str, ...]:
@@ -34,25 +34,29 @@ def described_keys(signers: str) -> tuple[str, ...]:
 
 
 def changed_keys(before: str, after: str) -> str:
-    """Which keys come and go between two files; "" where the same lines are in another order."""
-    old, new = signer_lines(before), signer_lines(after)
-    gone = [_described(line) for line in old if line not in new]
-    come = [_described(line) for line in new if line not in old]
+    """Which keys come and go between two files; "" where the same ones are there in another order, or with other
+    comments."""
+    old, new = described_keys(before), described_keys(after)
+    gone = [key for key in old if key not in new]
+    come = [key for key in new if key not in old]
     return "; ".join(f"{what} {', '.join(keys)}" for what, keys in (("without", gone), ("with", come)) if keys)
 
 
 def _described(line: str) -> str:
-    words = line.split()
-    at = next((n for n, word in enumerate(words[1:], 1) if word.startswith(_TYPES)), None)
-    if at is None or at + 1 >= len(words):
+    """The line as it is where it is not seen which key it holds: options may quote what looks like one."""
+    words = list(_WORD.finditer(line))
+    at = next((n for n, word in enumerate(words[1:], 1) if word[0].startswith(_TYPES)), None)
+    if at is None or at + 1 >= len(words) or "\\" in line:
         return line
     try:
-        key = base64.b64decode(words[at + 1], validate=True)
-    except binascii.Error:
+        key = base64.b64decode(words[at + 1][0], validate=True)
+    except ValueError:
         return line
     said = base64.b64encode(hashlib.sha256(key).digest()).decode().rstrip("=")
-    return " ".join([*words[:at], f"SHA256:{said}"])
+    return f"{line[: words[at].start()].rstrip()} SHA256:{said}"
 
 
+_WORD = re.compile(r'(?:[^\s"]|"[^"]*"?)+')
+"""Blanks in quotes part no words."""
 _TYPES = ("ssh-", "ecdsa-", "sk-")
 """How the names of OpenSSH's key types begin."""

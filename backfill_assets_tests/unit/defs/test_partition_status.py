@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,10 +14,11 @@ from backfill_assets.app.ledger_edits import withdraw
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.build.apply import apply
+from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import utc
 from backfill_assets.defs import ledger_sensor as ledger_sensor_module
 from backfill_assets.defs.build_definitions import definitions
-from backfill_assets.defs.bulk_events import report_events
+from backfill_assets.defs.bulk_events import Report, report_events
 from backfill_assets.plan.stages import Request
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.tables import TableLog
@@ -211,10 +213,96 @@ def test_what_was_looked_at_is_not_looked_at_again(
     assert looked == ["top"]
 
 
-def test_a_cursor_of_an_earlier_release(place: Place, instance: dg.DagsterInstance) -> None:
-    """It was a list, of what all was told of: everything is looked at once."""
+@pytest.mark.parametrize("cursor", ["[3, 1, {}, {}]", "oops", '{"of": 1}'])
+def test_a_cursor_of_somebody_else(place: Place, instance: dg.DagsterInstance, cursor: str) -> None:
+    """An earlier release's was a list, and people can write there what they like: everything is looked at once."""
     build_elsewhere(place, "base")
-    assert told(tick(place, instance, "[3, 1, {}, {}]")) == [("base", k) for k in KEYS]
+    assert told(tick(place, instance, cursor)) == [("base", k) for k in KEYS]
+
+
+def test_audits_that_are_new_are_seen(place: Place, instance: dg.DagsterInstance) -> None:
+    """After a reload days count as complete only once the new audits have passed: their rows are not others."""
+    build_elsewhere(place, "base")
+    cursor = settled(place, instance)
+    base = place.project.models["base"]
+    more = with_changes(base, audits=(*base.audits, with_changes(base.audits[0], name="rows_ok_2")))
+    edited = with_changes(place, project=with_changes(place.project, models={**place.project.models, "base": more}))
+    assert edited.project.fingerprints == place.project.fingerprints
+    tick(edited, instance, cursor)
+    assert status_of(instance, edited, "base") == set()
+
+
+def test_another_ledger_is_seen() -> None:
+    """One that was restored from a backup and went on may have as many entries, of the same commits: of other times."""
+    found: list[dict[str, tuple[int, int, int]]] = []
+    for day in ("03", "07"):
+        place = a_place(a_model("base", "raw"))
+        build_elsewhere(place, "base")
+        withdraw(place, [("base", days(day))])
+        found.append(place.control.ledger.marks())
+    one, other = found
+    assert one.keys() == other.keys() == {"base"}
+    assert one["base"][:2] == other["base"][:2] and one["base"] != other["base"]
+
+
+def test_checks_are_told_by_the_next_tick_where_one_was_killed(place: Place, instance: dg.DagsterInstance) -> None:
+    """Between the last partition and what the audits found: nothing of it is lost."""
+    build_elsewhere(place, "base")
+
+    def killed(instance: dg.DagsterInstance, events: Sequence[Report]) -> None:
+        if any(isinstance(e, dg.AssetCheckEvaluation) for e in events):
+            raise KeyboardInterrupt
+        report_events(instance, events)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ledger_sensor_module, "report_events", killed)
+        with pytest.raises(KeyboardInterrupt):
+            ledger_sensor_module.ledger_sensor(place)(dg.build_sensor_context(instance=instance))
+    assert instance.get_materialized_partitions(dg.AssetKey("base")) == set(KEYS)
+    assert settled(place, instance)
+    known = instance.event_log_storage.get_latest_asset_check_execution_by_key([ROWS_OK])
+    assert [*known] == [ROWS_OK]
+
+
+def test_what_is_untrue_goes_first(place: Place, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many models what does not count any more is taken back before what counts is told again; and those that were
+    told once come before a backlog."""
+    build_elsewhere(place, "base", "top")
+    cursor = settled(place, instance)
+    monkeypatch.setattr(ledger_sensor_module, "MODELS_AT_ONCE", 1)
+    withdraw(place, [("top", days("03"))])
+    withdraw(place, [("base", days("04"))])
+    first = tick(place, instance, cursor)
+    assert told(first) == [] and not any(instance.get_materialized_partitions(dg.AssetKey(n)) for n in ("base", "top"))
+    assert isinstance(first, dg.SensorResult) and len(first.asset_events) == 2 and not rests(first.cursor)
+    assert settled(place, instance)
+    assert "2024-01-03" not in instance.get_materialized_partitions(dg.AssetKey("top"))
+
+    seen = json.loads(settled(place, instance) or "{}")["models"]
+    build_elsewhere(place, "base", "top")
+    del seen["base"]  # as if nothing had been told of it yet
+    monkeypatch.setattr(ledger_sensor_module, "SECONDS_A_TICK", 0.0)
+    found = tick(place, instance, json.dumps({"of": "", "models": seen}))
+    assert {name for name, _ in told(found)} == {"top"}
+
+
+def test_a_model_that_cannot_be_looked_at_stops_no_other(
+    place: Place, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its table's log is damaged, say: it is warned of each time, and the others are told."""
+    build_elsewhere(place, "base", "top")
+    real = ledger_sensor_module.version_coverage
+
+    def damaged(entries: Sequence[Entry], log: TableLog, **more: Any) -> object:
+        if more["model"] == "base":
+            raise StateError("the log of base is damaged", why="so it is", fix="restore it")
+        return real(entries, log, **more)
+
+    monkeypatch.setattr(ledger_sensor_module, "version_coverage", damaged)
+    found = tick(place, instance)
+    assert {name for name, _ in told(found)} == {"top"}
+    assert isinstance(found, dg.SensorResult) and not rests(found.cursor)
+    assert "nothing is told of base: the log of base is damaged" in capsys.readouterr().err
 
 
 def test_what_somebody_writes_beside_the_ledger_is_seen(place: Place, instance: dg.DagsterInstance) -> None:

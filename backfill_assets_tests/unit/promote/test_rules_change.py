@@ -30,6 +30,7 @@ from backfill_assets.state.environment import Environment
 from backfill_assets.state.releases import Release, refuse_lost
 from backfill_assets.state.required_approvals import needed_from, titled
 from backfill_assets.state.rules import RULES, ConsumerRule, Rules, RulesInForce, RulesKind, edited_rules
+from backfill_assets.state.signers import described_keys
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days
 
@@ -139,9 +140,33 @@ def test_a_key_that_becomes_another_is_told_by_its_fingerprint() -> None:
         f"allowed_signers is edited: without {BO} SHA256:{AAAA}; "
         f'with {BO} valid-before="20300101" SHA256:{AAAA}; {force}'
     ]
-    assert told("\n".join(reversed(one.splitlines()))) == [f"allowed_signers is edited: another order; {force}"]
+    assert told("\n".join(reversed(one.splitlines()))) == [
+        f"allowed_signers is edited: another order, or other comments; {force}"
+    ]
+    assert told(one.replace("ana@laptop", "ana@desk"))[0].startswith("allowed_signers is edited: another order, or")
     assert told(one.replace("# who", "# Who")) == []
     assert told(f"{ANA} certificates of nobody") != []
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        # OpenSSH takes the last one of these for the key: what is quoted is an option's value.
+        (
+            f'{ANA} namespaces="x ssh-ed25519 AAAA y" ssh-ed25519 AAAB',
+            f'{ANA} namespaces="x ssh-ed25519 AAAA y" {AAAB}',
+        ),
+        (f'{ANA} namespaces="x ssh-ed25519 AAAA',) * 2,
+        (f'{ANA} namespaces="x\\" ssh-ed25519 AAAA " ssh-ed25519 AAAB',) * 2,
+        (f"{ANA} ssh-ed25519 ключ",) * 2,
+        (f"{ANA} ssh-ed25519",) * 2,
+        (f"{ANA} cert-authority ecdsa-sha2-nistp256 AAAA me", f"{ANA} cert-authority {AAAA}"),
+        (f"{ANA},{BO}  sk-ssh-ed25519@openssh.com AAAA", f"{ANA},{BO} {AAAA}"),
+    ],
+)
+def test_no_option_is_taken_for_the_key(line: str, said: str) -> None:
+    """Where it is not clear which key a line holds, it is told as it is."""
+    assert [key.replace("SHA256:", "") for key in described_keys(line)] == [said]
 
 
 def test_both_owners_are_asked() -> None:
