@@ -117,6 +117,8 @@ def backup(warehouse: str, target: Path, *, data: bool) -> Manifest:
 def _begin(target: Path, identity: Identity) -> None:
     """Say whose backup the folder is going to hold. Raises StateError where it has anything but the beginning of it."""
     begun = (json.dumps({"warehouse": identity.warehouse}) + "\n").encode()
+    for growing in target.glob(f".{BEGUN}.*"):  # of a backup that was killed before it began
+        growing.unlink(missing_ok=True)
     there = sorted(f.name for f in target.iterdir() if f.name not in _OF_DISKS) if target.exists() else []
     if BEGUN in there and (target / BEGUN).read_bytes() == begun:
         return

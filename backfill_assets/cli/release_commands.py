@@ -19,7 +19,7 @@ from backfill_assets.cli.base import (
     tell_promoted,
 )
 from backfill_assets.cli.request import End, Start, typed, with_request
-from backfill_assets.cli.terminal import echo, print_json, print_result
+from backfill_assets.cli.terminal import echo, err, print_json, print_result, styled
 from backfill_assets.plan.request_options import (
     ACCEPTED,
     ACTION,
@@ -174,7 +174,7 @@ def approve(
         for one in stated:
             typer.echo(one.statement, nl=False)
         for name in unaccepted_findings(context, stated):
-            typer.echo(unaccepted_text(name), err=True)
+            err().print(styled("{}", unaccepted_text(name)))
         return
     done = record(context, request)
     print_result(as_json, lambda: approved_json(done), lambda: print_approved(done))

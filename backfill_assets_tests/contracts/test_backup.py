@@ -238,6 +238,16 @@ def test_a_backup_that_is_killed_is_none_and_is_run_again(house: House, tmp_path
     assert House(tmp_path / "new").restore(copy).missing == ()
 
 
+def test_a_backup_that_was_killed_before_it_began_is_run_again(house: House, tmp_path: Path) -> None:
+    """What it left is the file that grew, under a name with its process number."""
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    (copy / f".{BEGUN}.4711").write_text('{"wareh')
+    backup(house.warehouse, copy, data=True)
+    assert sorted(f.name for f in copy.iterdir() if BEGUN in f.name) == []
+    assert House(tmp_path / "new").restore(copy).missing == ()
+
+
 def test_a_backup_writes_over_nothing(house: House, tmp_path: Path) -> None:
     """Another warehouse, somebody's files, a backup of another one that was begun: all stay as they are."""
     other = House(tmp_path / "other")
