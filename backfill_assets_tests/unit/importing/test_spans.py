@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import duckdb
 import pytest
 import sqlglot
 
+from backfill_assets.app.import_project import import_project
 from backfill_assets.core.intervals import Cadence, utc
 from backfill_assets.importing.spans import longest, span_of, within
 from backfill_assets.project.loader import load_project
-from backfill_assets_tests.unit.importing.foreign import sqlmesh_model
+from backfill_assets_tests.unit.importing.foreign import CONFIG, sqlmesh_model, sqlmesh_project
 from backfill_assets_tests.unit.importing.test_dbt import MICROBATCH, model
 from backfill_assets_tests.unit.importing.test_dbt import imported as dbt_imported
 from backfill_assets_tests.unit.importing.test_sqlmesh import imported, noted
@@ -105,7 +107,7 @@ def test_a_week_there_is_no_day_here(tmp_path: Path) -> None:
     root, done = imported(tmp_path, {"models/daily.sql": sqlmesh_model(daily, name="shop.daily"),
                                      "models/weekly.sql": text})  # fmt: skip
     found = load_project(root).models["weekly"]
-    assert (found.cadence, found.time_column, found.ready, found.batch_size) == (Cadence.WEEKLY, "wk", "", 0)
+    assert (found.cadence, found.time_column, found.ready, found.batch_size) == (Cadence.WEEKLY, "wk", "0 0 * * SUN", 0)
     con = days()
     con.execute("CREATE TABLE daily AS SELECT day, sum(amount) AS gross FROM raw.orders GROUP BY 1")
     code = found.code.replace(":start", "DATE '2024-01-08'").replace(":end", "DATE '2024-01-15'")
@@ -195,6 +197,33 @@ def test_batches_of_dbt_are_as_long_as_the_event_time_says(
     ("date_trunc('week', other)", "week"), ("date_trunc('month', date_trunc('week', day))", "unknown"),
     ("(day AT TIME ZONE 'UTC')::DATE", "day"), ("(day AT TIME ZONE 'Asia/Tokyo')::DATE", "unknown"),
     ("greatest(day, other)", "unknown"), ("date_trunc('weeks', day)", "week"), ("to_date(day)", "day"),
+@pytest.mark.parametrize(("unit", "cron", "ready"), [
+    ("week", "0 0 * * WED", "0 0 * * WED"), ("week", "@weekly", "0 0 * * SUN"), ("week", "0 0 * * MON", ""),
+    ("week", "0 0 * * MON,THU", ""), ("month", "0 0 10,20 * *", "0 0 10,20 * *"), ("month", "0 0 1,15 * *", ""),
+    ("month", "0 0 * * *", ""), ("month", "0 0 * * MON", "0 0 * * MON"),
+])  # fmt: skip
+def test_a_longer_interval_is_over_when_it_is_there(tmp_path: Path, unit: str, cron: str, ready: str) -> None:
+    """At the first tick that is not before its end: the last of its days is computed there then."""
+    root, _ = imported(tmp_path, {"models/m.sql": sqlmesh_model(by(unit), more=f",\n  cron '{cron}'")})
+    assert load_project(root).models["m"].ready == ready
+
+
+@pytest.mark.parametrize(("unit", "first"), [("week", "2024-01-01"), ("month", "2024-01-01"), ("day", "2024-01-03")])
+@pytest.mark.parametrize("how", ["model", "config", "option"])
+def test_a_first_day_within_an_interval_leaves_none_out(tmp_path: Path, unit: str, first: str, how: str) -> None:
+    """The week of the first day has a row there."""
+    theirs = sqlmesh_model(by(unit), more=",\n  start '2024-01-03'" if how == "model" else "")
+    config = CONFIG.replace("  start: 2024-01-01\n", "  start: 2024-01-03\n" if how == "config" else "")
+    root = tmp_path / "ours"
+    root.mkdir()
+    project = sqlmesh_project(tmp_path / "theirs", {"models/m.sql": theirs}, config=config)
+    done = import_project(root, "sqlmesh", project, start=date(2024, 1, 3) if how == "option" else None)
+    found = load_project(root).models["m"]
+    assert f"{found.start:%F}" == first
+    assert ("where that" in " ".join(noted(done).values())) == (first != "2024-01-03")
+    assert unit == "day" or ours(root, first=f"{found.start:%F}") == whole(by(unit))
+
+
 ])  # fmt: skip
 def test_the_time_of_which_rows_have_one_value(said: str, span: str | None) -> None:
     tree = sqlglot.parse_one(said, read="duckdb")
