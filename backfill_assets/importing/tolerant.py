@@ -23,6 +23,7 @@ from backfill_assets.importing.percentiles import exact_percentiles, for_spark
 from backfill_assets.importing.query import parse
 from backfill_assets.importing.resolve import Inline, Lookup, Resolved, resolve
 from backfill_assets.importing.spans import CADENCES, MOMENT, UNKNOWN, length, longest
+from backfill_assets.importing.truncations import spark_truncations
 from backfill_assets.sql.text import quoted
 
 INTERVALS = {
@@ -128,6 +129,7 @@ def _prepared(asked: Asked, lookup: Lookup) -> tuple[Resolved, Bounds, list[Diff
         raise Untranslatable("the model is no query", line=asked.line)
     checks = differences(tree, asked.dialect, asked.line)
     exact_percentiles(tree, asked.dialect, asked.line)
+    spark_truncations(tree, asked.dialect, asked.line)
     distinct = tree.args.get("distinct")
     chooses = isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
     if not (chooses or tree.args.get("limit") or tree.args.get("offset")):
