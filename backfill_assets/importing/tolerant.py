@@ -174,9 +174,13 @@ def _by_interval(
     """The output that tells intervals, how the query reads by them, and of which cadence they have to be for each to
     have all of its rows. Raises Untranslatable where there is none."""
     wanted, reading = _by_day(asked, resolved, shape, columns)
-    if not (asked.bounded and reading.bounds):
+    if not asked.bounded or shape.find(exp.Placeholder) is None:  # nothing is cut: each reads all
         return asked, wanted, reading
     own, unit = reading.rows.spans.get(wanted.lower(), MOMENT), length(asked.cadence)
+    if not reading.complete(wanted.lower()):
+        raise _no_interval(asked, shape, wanted, UNKNOWN, "")
+    if wanted.lower() in reading.rows.told:
+        own = MOMENT  # what is read is told by the very value
     bound = longest(b for b in reading.bounds if b != UNKNOWN)
     needed = CADENCES.get(longest([own, unit, bound]))
     if needed is None:
