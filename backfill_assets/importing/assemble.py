@@ -260,7 +260,7 @@ def _asked(model: Foreign) -> Asked:
     return Asked(
         text=model.query, line=model.query_line, dialect=model.dialect, bounded=model.kind is Kind.INTERVALS,
         time_column=model.time_column, cadence=model.cadence, cut=model.cut,
-        run=model.cadence if model.run is None else model.run,
+        run=model.run,
     )  # fmt: skip
 
 

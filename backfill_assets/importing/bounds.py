@@ -18,6 +18,10 @@ MACRO = "bf__"
 """How the names begin that stand for a tool's bounds in the tree (`bf__start_ds`)."""
 LOW = ("start_ds", "start_date", "start_dt", "start_ts", "start_dtntz")
 HIGH = ("end_ds", "end_date", "end_dt", "end_ts", "end_dtntz")
+_TURNED: dict[type[exp.Expr], type[exp.Expr]] = {
+    exp.GTE: exp.LTE, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.LT: exp.GT, exp.EQ: exp.EQ, exp.NEQ: exp.NEQ,
+}  # fmt: skip
+"""Comparisons, and what they are with their sides turned round."""
 DATES = ("start_ds", "start_date", "end_ds", "end_date")
 
 
@@ -35,6 +39,9 @@ class Bounds:
 def with_bounds(tree: exp.Expr, line: int) -> Bounds:
     """Rewrite the bounds of a tree in place. Raises Untranslatable for a name that is none of them."""
     found = Bounds()
+    for node in list(tree.find_all(*_TURNED)):  # `start <= c` as `c >= start`
+        if _own_value(node.this) and not any(macros(node.expression)):
+            node.replace(_TURNED[type(node)](this=node.expression.copy(), expression=node.this.copy()))
     for node in list(tree.find_all(exp.Between)):
         low, high = macro(node.args["low"]), macro(node.args["high"])
         if (low in LOW or _moved(node.args["low"])) and high in HIGH and not any(macros(node.this)):
@@ -84,6 +91,12 @@ def macros(tree: exp.Expr) -> Iterator[exp.Column]:
     for column in tree.find_all(exp.Column):
         if not column.table and column.name.lower().startswith(MACRO):
             yield column
+
+
+def _own_value(node: exp.Expr) -> bool:
+    """Whether a node is made of bounds alone."""
+    columns = list(node.find_all(exp.Column))
+    return bool(columns) and len(columns) == len(list(macros(node))) and node.find(exp.Query) is None
 
 
 def _moved(node: exp.Expr) -> int:

@@ -17,6 +17,7 @@ from backfill_assets.importing.spans import (
     MOMENT,
     PARSED,
     UNKNOWN,
+    elsewhere,
     longest,
     span_of,
     start_of,
@@ -42,7 +43,9 @@ class Rows:
 
     `models` are dated tables whose rows come through by their day; `free` are those that are read whole. `cut`: rows
     are left out by a number of them (LIMIT). `spans` are those of outputs that are made of days of the input, or are
-    truncated; `starts` are those of which an output is the first moment.
+    truncated; `starts` are those of which an output is the first moment. `told` are outputs that are the very value
+    by which rows are cut to the interval, although nobody knows its span: by which conditions; of what is the same in
+    all rows, by none.
     """
 
     days: frozenset[str] = frozenset()
@@ -53,6 +56,7 @@ class Rows:
     cut: bool = False
     spans: Mapping[str, str] = field(default_factory=dict[str, str])
     starts: Mapping[str, str] = field(default_factory=dict[str, str])
+    told: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
 
 
 @dataclass(slots=True)
@@ -63,15 +67,24 @@ class _Part:
     days: set[str]
     bounded: bool
     sides: set[str] = field(default_factory=set[str])
+    compared: set[str] = field(default_factory=set[str])
+    """Columns that something of the interval is compared with, in whatever way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The rows of a whole query, and its mixtures. `bounds` are the spans of what is compared with the interval."""
+    """The rows of a whole query, and its mixtures. `bounds` are the spans of what is compared with the interval;
+    `untold` are the comparisons whose span is not known."""
 
     rows: Rows
     mixtures: tuple[Mixture, ...]
     bounds: tuple[str, ...] = ()
+    untold: frozenset[str] = frozenset()
+
+    def complete(self, name: str) -> bool:
+        """Whether all that is cut by something of an unknown span is cut by the very value of this output."""
+        told = self.rows.told.get(name)
+        return not self.untold or (told is not None and (not told or self.untold <= told))
 
 
 def read_by_day(
@@ -81,7 +94,12 @@ def read_by_day(
     that are not there as a whole when a day is computed."""
     reader = _Reader(dated=dated, models=models, line=line, cadence=cadence)
     rows = reader.read(tree, {})
-    return Reading(rows=rows, mixtures=tuple(dict.fromkeys(reader.mixtures)), bounds=tuple(sorted(reader.bounds)))
+    return Reading(
+        rows=rows,
+        mixtures=tuple(dict.fromkeys(reader.mixtures)),
+        bounds=tuple(sorted(reader.bounds)),
+        untold=frozenset(reader.untold),
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -92,6 +110,8 @@ class _Reader:
     cadence: str
     mixtures: list[Mixture] = field(default_factory=list[Mixture])
     bounds: set[str] = field(default_factory=set[str])
+    untold: set[str] = field(default_factory=set[str])
+    selects: int = 0
 
     def mix(self, node: exp.Expr, what: str) -> None:
         self.mixtures.append(Mixture(line=line_of(node, self.line), what=what))
@@ -127,14 +147,16 @@ class _Reader:
         return Rows(
             days=days, columns=names, bounded=left.bounded and right.bounded, models=left.models | right.models,
             free=free, cut=cut, spans=_of_both(names, left, right),
-            starts=_starts_of_both(names, left, right),
+            starts=_starts_of_both(names, left, right), told=_told_of_both(names, left, right),
         )  # fmt: skip
 
     def _select(self, tree: exp.Select, known: Mapping[str, Rows]) -> Rows:
         parts, conditions = self._parts(tree, known)
         dated = [p for p in parts if p.days or p.rows.models]
-        for conjunct, _ in conditions:
-            self._bound(conjunct, parts)
+        self.selects += 1
+        by = f"{self.selects}:"
+        plain = [c for c, _ in conditions if self._bound(c, parts, by)]
+        self._compared(tree, [c for c, _ in conditions], plain, parts, by)
         for part in parts:
             if part.sides and part.sides < {"start", "end"}:
                 self.mix(tree, f"{part.name}: one bound only, so rows of many days are read")
@@ -160,8 +182,10 @@ class _Reader:
         if self._subqueries(tree, known, bool(dated)) and dated:
             mixed = True
         days: set[str] = set()
-        spans, starts = dict[str, str](), dict[str, str]()
+        spans, starts, told = dict[str, str](), dict[str, str](), dict[str, frozenset[str]]()
         for node in tree.expressions:
+            if (conditions_of := self._told(node, parts, by)) is not None:
+                told[node.alias_or_name.lower()] = conditions_of
             if (span := span_of(node, _looker(parts))) is not None:
                 spans[node.alias_or_name.lower()] = span
             if (start := start_of(node, _starter(parts))) is not None:
@@ -184,7 +208,7 @@ class _Reader:
         bounded = bool(dated) and any(p.bounded for p in parts if not p.optional)
         return Rows(
             days=frozenset(days), columns=tuple(_names(tree)), bounded=bounded, models=models, free=free, cut=cut,
-            spans=spans, starts=starts,
+            spans=spans, starts=starts, told=told,
         )  # fmt: skip
 
     def _parts(
@@ -226,13 +250,12 @@ class _Reader:
             rows = Rows()
         return _Part(name=name, rows=rows, optional=False, days=set(rows.days), bounded=rows.bounded)
 
-    def _bound(self, conjunct: exp.Expr, parts: Sequence[_Part]) -> None:
-        """Mark the column that a placeholder is compared with: it says the day, and rows are of the wanted ones."""
-        if not isinstance(conjunct, exp.GTE | exp.GT | exp.LT | exp.LTE | exp.EQ) or not conjunct.find(exp.Placeholder):
-            return
-        span = span_of(conjunct.this, lambda c: _looker(parts)(c) or MOMENT)
-        if span is not None:
-            self.bounds.add(span)
+    def _bound(self, conjunct: exp.Expr, parts: Sequence[_Part], by: str) -> bool:
+        """Mark the column that a placeholder is compared with: it says the day, and rows are of the wanted ones. False
+        for what is no such comparison."""
+        if not isinstance(conjunct, exp.GTE | exp.GT | exp.LT | exp.LTE | exp.EQ) or not _with_interval(conjunct):
+            return False
+        span = self._span(conjunct.this, parts, by)
         column = day_column(conjunct.this, self.cadence) if span != UNKNOWN else None
         side = next((s for s in ("start", "end") if conjunct.expression.find(exp.Placeholder).this == s), "")  # pyright: ignore
         for part in parts:
@@ -243,6 +266,51 @@ class _Reader:
                     self.mix(conjunct, f"`{_said(conjunct)}`: a bound that is not the interval's own")
                 part.sides |= {side} if not isinstance(conjunct, exp.EQ) else {"start", "end"}
                 part.bounded = part.bounded or part.sides >= {"start", "end"}
+        _compare(conjunct.this, parts)
+        return True
+
+    def _span(self, node: exp.Expr, parts: Sequence[_Part], by: str) -> str | None:
+        """The span of what is compared with the interval."""
+        span = span_of(node, lambda c: _looker(parts)(c) or MOMENT)
+        if span is not None:
+            self.bounds.add(span)
+        if span == UNKNOWN:
+            self.untold.add(by + _bare(node))
+        return span
+
+    def _compared(
+        self, tree: exp.Select, conditions: Sequence[exp.Expr], plain: Sequence[exp.Expr], parts: Sequence[_Part],
+        by: str,
+    ) -> None:  # fmt: skip
+        """Note what is compared with the interval otherwise, as in an OR: of which days rows are read is not known."""
+        others = [c for c in conditions if not any(c is p for p in plain)]
+        cut = {id(n) for c in others for n in c.walk(prune=lambda n: isinstance(n, exp.Query))}
+        known = {id(c) for c in plain}
+        for node in (*_own(tree, exp.Predicate), *others):
+            if id(node) in known or not node.find(exp.Placeholder) or any(_inner(node)):
+                continue
+            _compare(node, parts)
+            if id(node) not in cut:
+                continue
+            if _with_interval(node):
+                self._span(node.this, parts, by)
+            elif node.find(exp.Column):
+                self._span(node, parts, by)
+
+    def _told(self, node: exp.Expr, parts: Sequence[_Part], by: str) -> frozenset[str] | None:
+        """By which comparisons of an unknown span an output is cut; None where it is not by its very value."""
+        if isinstance(node, exp.Alias):
+            node = node.this
+        if not node.find(exp.Column) and node.find(exp.Placeholder) and not node.find(exp.Query):
+            return frozenset()
+        if (said := by + _bare(node)) in self.untold:
+            return frozenset([said])
+        while isinstance(node, exp.Paren):
+            node = node.this
+        if isinstance(node, exp.Column):
+            part = next((p for p in parts if p.name == node.table.lower()), None)
+            return part.rows.told.get(node.name.lower()) if part is not None else None
+        return None
 
     def _mixed(self, tree: exp.Select, members: set[tuple[str, str]]) -> bool:
         """Windows that look at rows of several days."""
@@ -290,7 +358,7 @@ def _looker(parts: Sequence[_Part]) -> Callable[[exp.Column], str | None]:
         if part is None:
             return None
         name = column.name.lower()
-        return part.rows.spans.get(name, MOMENT if name in part.days else None)
+        return part.rows.spans.get(name, MOMENT if name in part.days or name in part.compared else None)
 
     return look
 
@@ -303,6 +371,39 @@ def _starter(parts: Sequence[_Part]) -> Callable[[exp.Column], str | None]:
 def _starts_of_both(names: Sequence[str], left: Rows, right: Rows) -> dict[str, str]:
     other = [right.starts.get(name) for name in right.columns]
     return {n: s for n, o in zip(names, other, strict=False) if (s := left.starts.get(n)) is not None and s == o}
+
+
+def _told_of_both(names: Sequence[str], left: Rows, right: Rows) -> dict[str, frozenset[str]]:
+    others = [right.told.get(name) for name in right.columns]
+    return {
+        n: s | o for n, o in zip(names, others, strict=False) if (s := left.told.get(n)) is not None and o is not None
+    }
+
+
+def _with_interval(node: exp.Expr) -> bool:
+    """Whether something is compared with values of the interval alone."""
+    if not isinstance(node, exp.Binary | exp.Between | exp.In) or node.this.find(exp.Placeholder):
+        return False
+    bounds = [b for k, v in node.args.items() if k != "this" for b in _many(v)]
+    return any(b.find(exp.Placeholder) for b in bounds) and not any(b.find(exp.Column) for b in bounds)
+
+
+def _inner(node: exp.Expr) -> Iterator[exp.Expr]:
+    """Conditions with something of the interval within another."""
+    return (n for n in node.find_all(exp.Predicate) if n is not node and n.find(exp.Placeholder))
+
+
+def _compare(node: exp.Expr, parts: Sequence[_Part]) -> None:
+    for column in node.find_all(exp.Column):
+        for part in parts:
+            if part.name == column.table.lower():
+                part.compared.add(column.name.lower())
+
+
+def _bare(node: exp.Expr) -> str:
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node.sql(comments=False)
 
 
 def _of_both(names: Sequence[str], left: Rows, right: Rows) -> dict[str, str]:
@@ -319,7 +420,7 @@ def _of_both(names: Sequence[str], left: Rows, right: Rows) -> dict[str, str]:
 def day_column(node: exp.Expr | None, cadence: str = "daily") -> exp.Column | None:
     """The column of which this is the value, or the interval."""
     while node is not None:
-        if to_date(node) and not within("day", cadence):
+        if elsewhere(node) or (to_date(node) and not within("day", cadence)):
             return None
         match node:
             case exp.Column():

@@ -214,6 +214,9 @@ def _consumers(manifest: Manifest, names: Mapping[str, str], found: Translation)
         if problem := name_problem(name):
             what = f"the exposure {plain(str(node.get('name')))}"
             found.left.append(Left(place=place(node), what=what, why=problem))
-        elif reads:
+        elif not reads:
+            what = f"the exposure {plain(str(node.get('name')))} reads no model and no source"
+            found.left.append(Left(place=place(node), what=what, why="consumers.yml has those that read tables"))
+        else:
             found.consumers.append({**entry, "reads": reads})
             found.consumer_places[name] = place(node)

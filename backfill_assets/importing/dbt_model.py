@@ -94,7 +94,7 @@ def dbt_model(node: Node, manifest: Manifest, names: Mapping[str, str]) -> Forei
         key=written_name(unique_id, node).lower(), said=plain(name), name=names.get(unique_id, name),
         file=file_of(node), line=reading.line, kind=kind, dialect=manifest.dialect, query=raw.text, query_line=1,
         time_column=time_column, start=_start(reading, config), cadence=cadence, header=header,
-        run="" if kind is Kind.INTERVALS and str(config.get("batch_size")) not in _BATCHES else None,
+        run="" if kind is Kind.INTERVALS and str(config.get("batch_size")) not in _BATCHES else cadence,
         grain=() if by_key else unique or (key if len(key) > 1 else ()), by_key=by_key, audits=audits, cut=cut,
         table=table_of(node),
         columns=_types(node, manifest.dialect), described=described, checks=tuple(reading.checks),

@@ -83,6 +83,11 @@ def _at(node: exp.Expr, dialect: str) -> Iterator[tuple[str, str]]:
             yield "an approximate percentile", why
         case exp.ApproxQuantiles():
             yield "`approx_quantiles(…)`", "Spark does not have it: write percentile_approx(column, array(…)) by hand"
+        case exp.Quantile() | exp.Median() if dialect.split(",")[0].strip().lower() == "clickhouse":
+            why = (
+                "it is an approximation there where rows are many; Spark's is exact, so that it may give another value"
+            )
+            yield f"`{_name(node)}(…)`", why
         case exp.PercentileCont() | exp.PercentileDisc() | exp.Quantile() | exp.Median():
             yield f"`{_name(node)}(…)`", "it is exact; Spark's is of numbers only, and a double"
         case exp.Mode():

@@ -34,7 +34,7 @@ class Foreign:
 
     `cut` are inputs that the tool cuts to the interval, by their keys, with the column by which. `by_key`: rows of a
     key replace older ones. `columns` are Spark types, as far as the tool declares them. `run` is the cadence of which
-    one run there computes one interval, empty for another time; None: the model's own.
+    one run there computes one interval, empty for another time.
     """
 
     key: str
@@ -49,7 +49,7 @@ class Foreign:
     time_column: str = ""
     start: date | None = None
     cadence: str = "daily"
-    run: str | None = None
+    run: str = "daily"
     header: Mapping[str, object] = field(default_factory=dict[str, object])
     grain: tuple[str, ...] = ()
     by_key: tuple[str, ...] = ()

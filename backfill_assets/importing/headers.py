@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 
-from backfill_assets.core.intervals import Cadence
+from backfill_assets.core.cron import over_from
+from backfill_assets.core.intervals import Cadence, utc
 from backfill_assets.files.validation import column_name
 from backfill_assets.importing.foreign import Entry, Foreign, Kind
 from backfill_assets.importing.found import Check, TranslatedModel
@@ -15,6 +16,8 @@ from backfill_assets.importing.tolerant import Written
 FIRST_DAY = date(2000, 1, 1)
 """The `start` of a model whose first day nobody says: a model begins with its data where its sources say how far that
 goes (docs/models.md)."""
+_ENDS = 250
+"""How many ends of intervals are looked at: of weeks, those of more than four years."""
 
 
 def model_file(
@@ -35,8 +38,8 @@ def model_file(
     header |= {k: v for k, v in model.header.items() if k not in ("description", "owner")}
     if written.cadence != model.cadence:
         header.pop("batch_size", None)  # it counts the shorter intervals
-        if str(header.get("ready", "")).startswith("0 0 "):
-            del header["ready"]  # a midnight that is as good as the end of the longer one
+        if "ready" in header and _at_each_end(str(header["ready"]), written.cadence):
+            del header["ready"]  # it is no later than the end of the longer one
     if written.clock:
         uses = ", ".join(written.clock)
         header["allow_nondeterministic"] = f"taken over as it was: {uses}"
@@ -79,14 +82,28 @@ def _unit(written: Written) -> str:
     return Cadence(written.cadence).unit
 
 
+def _at_each_end(cron: str, cadence: str) -> bool:
+    """Whether a cron ticks whenever an interval of the cadence ends."""
+    intervals = Cadence(cadence)
+    end = intervals.floor(utc(FIRST_DAY))
+    for _ in range(_ENDS):
+        if over_from([cron], end) != end:
+            return False
+        end = intervals.shift(end, 1)
+    return True
+
+
 def _start(model: Foreign, start: date | None, cadence: str, checks: list[Check]) -> date:
-    if model.start is not None:
-        return model.start
-    if start is not None:
-        return start
+    """The first day of an interval: one within it would leave out the interval, with the rows that it has there."""
+    said = model.start or start
+    first = Cadence(cadence).floor(utc(said or FIRST_DAY)).date()
+    if said is not None and first != said:
+        unit = Cadence(cadence).unit
+        why = f"there the first day is {said}: here its whole {unit} is built, with what there is from before that day"
+        checks.append(model.check(model.line, f"`start: {first}` is written, where that {unit} begins", why))
+    if said is not None:
+        return first
     why = "nothing before it is ever expected: write the first day that the model has, or import with `--start DAY`"
-    midnight = datetime(FIRST_DAY.year, FIRST_DAY.month, FIRST_DAY.day, tzinfo=UTC)
-    first = Cadence(cadence).floor(midnight).date()
     checks.append(model.check(model.line, f"no first day is said there: `start: {first}` is written", why))
     return first
 

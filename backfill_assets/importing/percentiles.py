@@ -39,8 +39,12 @@ def exact_percentiles(tree: exp.Expr, dialect: str, line: int) -> None:
             value, share = by, share.this
         if isinstance(whole.parent, exp.RespectNulls):
             raise _refused(node, line, "NULLs count in it, and not in Spark's")
+        if isinstance(whole.parent, exp.IgnoreNulls):
+            whole = whole.parent  # they do not count in Spark's either, which has no word for it
         if share is None or isinstance(value, exp.Distinct):
             raise _refused(node, line, "Spark has no such form of it")
+        if share.find(exp.Neg):
+            raise _refused(node, line, "of a share below 0 it takes the largest values first; Spark has none")
         made = exp.PercentileCont if isinstance(node, exp.PercentileCont) else exp.PercentileDisc
         _put(whole, made(this=share.copy()), value)
 

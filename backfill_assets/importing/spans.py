@@ -18,12 +18,13 @@ _WORDS = {
     "moment": ("microsecond", "millisecond", "second", "sec", "minute", "min", "us", "ms", "mi"),
     "hour": ("hour", "hh", "hr", "h"),
     "day": ("day", "dd", "d", "ddd", "dy"),
-    "week": ("week", "isoweek", "ww", "wk", "w", "iw"),
+    "week": ("week", "isoweek", "iso_week", "isowk", "isoww", "ww", "wk", "w", "iw"),
     "month": ("month", "mon", "mm"),
     "quarter": ("quarter", "qtr", "q"),
     "year": ("year", "yyyy", "yyy", "yy", "yr", "y"),
 }
-_TRUNCATIONS = (exp.DateTrunc, exp.TimestampTrunc, exp.DatetimeTrunc)
+_SHORT = {"us": "microsecond", "ms": "millisecond", "sec": "second", "min": "minute", "mi": "minute"}
+TRUNCATIONS = (exp.DateTrunc, exp.TimestampTrunc, exp.DatetimeTrunc)
 _TO_DATES = (exp.Date, exp.TsOrDsToDate, exp.StrToDate, exp.TimeStrToDate, exp.DateStrToDate)
 _SAME = (
     exp.Paren, exp.Alias, exp.Window, exp.Min, exp.Max, exp.AnyValue, exp.First, exp.Last, exp.FirstValue,
@@ -60,23 +61,27 @@ def length(cadence: str) -> str:
 
 def truncated_to(node: exp.Expr) -> str:
     """The span of a truncation, such as date_trunc('week', …); empty for what is none."""
-    if not isinstance(node, _TRUNCATIONS):
+    if not isinstance(node, TRUNCATIONS):
         return ""
-    if _elsewhere(node):
-        return UNKNOWN
+    word = UNKNOWN if elsewhere(node) else unit_of(node)
+    return next((span for span, words in _WORDS.items() if word in words), UNKNOWN)
+
+
+def unit_of(node: exp.Expr) -> str:
+    """The unit of a truncation as Spark calls it; `unknown` for one that it does not have, as weeks from Sunday."""
     unit = node.args.get("unit")
     if isinstance(unit, exp.WeekStart):
-        return "week"
+        return "week" if unit.name.upper() == "MONDAY" else UNKNOWN
     said = str(unit.name if isinstance(unit, exp.Expr) else unit or "").lower()
     for word in (said, said.removesuffix("s")):
-        if (found := next((span for span, words in _WORDS.items() if word in words), "")) != "":
-            return found
+        if (span := next((span for span, words in _WORDS.items() if word in words), "")) != "":
+            return _SHORT.get(word, word) if span == MOMENT else span
     return UNKNOWN
 
 
 def to_date(node: exp.Expr) -> bool:
     """Whether this makes a date of what it is given."""
-    return (isinstance(node, _TO_DATES) and not _elsewhere(node)) or (
+    return (isinstance(node, _TO_DATES) and not elsewhere(node)) or (
         isinstance(node, exp.Cast) and node.to.this in (exp.DType.DATE, exp.DType.DATE32)
     )
 
@@ -87,12 +92,12 @@ def span_of(node: exp.Expr | None, known: Callable[[exp.Column], str | None]) ->
         case exp.Column():
             return known(node)
         case exp.Expr() if (zoned := _zoned(node)) is not None:
-            return _unknown(node, known) if _elsewhere(node) else span_of(zoned, known)
+            return _unknown(node, known) if elsewhere(node) else span_of(zoned, known)
         case exp.Expr() if to_date(node):
             return longest([span_of(node.this, known) or MOMENT, "day"])
         case exp.Cast() if node.to.this in (*exp.DataType.TEMPORAL_TYPES, *exp.DataType.TEXT_TYPES):
             return span_of(node.this, known)
-        case exp.Expr() if isinstance(node, _TRUNCATIONS):
+        case exp.Expr() if isinstance(node, TRUNCATIONS):
             return longest([span_of(node.this, known) or MOMENT, truncated_to(node)])
         case exp.TimeToStr() | exp.ToChar() if (span := _formatted(node)) != UNKNOWN:
             return longest([span_of(node.this, known) or MOMENT, span])
@@ -145,13 +150,13 @@ def _zoned(node: exp.Expr) -> exp.Expr | None:
             return node.this
         case exp.ConvertTimezone():
             return node.args["timestamp"]
-        case exp.Date() | exp.Datetime() | exp.Timestamp() | exp.TimestampTrunc() if _elsewhere(node):
+        case exp.Date() | exp.Datetime() | exp.Timestamp() | exp.TimestampTrunc() if elsewhere(node):
             return node.this
         case _:
             return None
 
 
-def _elsewhere(node: exp.Expr) -> bool:
+def elsewhere(node: exp.Expr) -> bool:
     """Whether a time zone is said that is not UTC."""
     said = node.args.get("zone") or node.args.get("target_tz")
     if isinstance(node, exp.Datetime | exp.Timestamp):

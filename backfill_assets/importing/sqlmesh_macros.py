@@ -81,7 +81,7 @@ def _filled(
             raise Untranslatable(f"`@{following.text[:80]}`", why=why, fix=fix, line=here)
         lost = query.count("\n", token.start, end + 1)
         pieces += [query[at : token.start], value.replace("\n", " "), "\n" * lost]
-        filled.append((here, f"`{query[token.start : end + 1]}` is {value[:80]}"))
+        filled.append((here, f"`{query[token.start : end + 1]}` is {value.replace(MACRO, '@')[:80]}"))
         at = end + 1
     return Filled(text="".join([*pieces, query[at:]]), filled=tuple(filled))
 

@@ -23,6 +23,7 @@ from backfill_assets.importing.percentiles import exact_percentiles, for_spark
 from backfill_assets.importing.query import parse
 from backfill_assets.importing.resolve import Inline, Lookup, Resolved, resolve
 from backfill_assets.importing.spans import CADENCES, MOMENT, UNKNOWN, length, longest
+from backfill_assets.importing.truncations import spark_truncations
 from backfill_assets.sql.text import quoted
 
 INTERVALS = {
@@ -128,6 +129,7 @@ def _prepared(asked: Asked, lookup: Lookup) -> tuple[Resolved, Bounds, list[Diff
         raise Untranslatable("the model is no query", line=asked.line)
     checks = differences(tree, asked.dialect, asked.line)
     exact_percentiles(tree, asked.dialect, asked.line)
+    spark_truncations(tree, asked.dialect, asked.line)
     distinct = tree.args.get("distinct")
     chooses = isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
     if not (chooses or tree.args.get("limit") or tree.args.get("offset")):
@@ -172,9 +174,13 @@ def _by_interval(
     """The output that tells intervals, how the query reads by them, and of which cadence they have to be for each to
     have all of its rows. Raises Untranslatable where there is none."""
     wanted, reading = _by_day(asked, resolved, shape, columns)
-    if not (asked.bounded and reading.bounds):
+    if not asked.bounded or shape.find(exp.Placeholder) is None:  # nothing is cut: each reads all
         return asked, wanted, reading
     own, unit = reading.rows.spans.get(wanted.lower(), MOMENT), length(asked.cadence)
+    if not reading.complete(wanted.lower()):
+        raise _no_interval(asked, shape, wanted, UNKNOWN, "")
+    if wanted.lower() in reading.rows.told:
+        own = MOMENT  # what is read is told by the very value
     bound = longest(b for b in reading.bounds if b != UNKNOWN)
     needed = CADENCES.get(longest([own, unit, bound]))
     if needed is None:

@@ -292,6 +292,16 @@ def test_what_exposures_lose_is_said(tmp_path: Path) -> None:
     assert len(said) == 1
 
 
+def test_an_exposure_of_no_table_is_said(tmp_path: Path) -> None:
+    """One of metrics only."""
+    board = {"name": "board", "type": "dashboard", "original_file_path": "models/e.yml", "owner": {"email": "a@b.c"},
+             "depends_on": {"nodes": []}}  # fmt: skip
+    root, done = imported(tmp_path, [model(), UNIQUE], exposures={"exposure.shop.board": board})
+    assert load_project(root).consumers == {}
+    [left] = done.left
+    assert left.place == "models/e.yml:1" and "the exposure board reads no model" in left.what and left.why
+
+
 @pytest.mark.parametrize(("outputs", "day"), [
     ("id, cast(moment as date) as ds", "ds"), ("id, moment::date as day_of, amount", "day_of"),
 ])  # fmt: skip

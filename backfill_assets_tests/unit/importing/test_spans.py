@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import duckdb
 import pytest
 import sqlglot
 
+from backfill_assets.app.import_project import import_project
 from backfill_assets.core.intervals import Cadence, utc
+from backfill_assets.importing.by_day import day_column
 from backfill_assets.importing.spans import longest, span_of, within
 from backfill_assets.project.loader import load_project
-from backfill_assets_tests.unit.importing.foreign import sqlmesh_model
+from backfill_assets_tests.unit.importing.foreign import CONFIG, sqlmesh_model, sqlmesh_project
 from backfill_assets_tests.unit.importing.test_dbt import MICROBATCH, model
 from backfill_assets_tests.unit.importing.test_dbt import imported as dbt_imported
 from backfill_assets_tests.unit.importing.test_sqlmesh import imported, noted
@@ -77,6 +80,13 @@ CASES = [
      Cadence.DAILY),
     ("SELECT moment::TIMESTAMP AS day, id FROM raw.orders WHERE moment::DATE BETWEEN @start_ds AND @end_ds", "@hourly",
      Cadence.DAILY),
+    *((f"SELECT date_trunc('week', day)::DATE AS day, sum(amount) AS amount FROM raw.orders WHERE {bound} GROUP BY 1",
+       "@daily", Cadence.WEEKLY) for bound in (
+        "@start_ds <= day AND @end_ds >= day",
+        "(day >= @start_ds AND day <= @end_ds) OR id < 0",
+        "(day BETWEEN @start_ds AND @end_ds) IS TRUE",
+        "NOT (day < @start_ds OR day > @end_ds)",
+    )),
 ]  # fmt: skip
 
 
@@ -105,7 +115,7 @@ def test_a_week_there_is_no_day_here(tmp_path: Path) -> None:
     root, done = imported(tmp_path, {"models/daily.sql": sqlmesh_model(daily, name="shop.daily"),
                                      "models/weekly.sql": text})  # fmt: skip
     found = load_project(root).models["weekly"]
-    assert (found.cadence, found.time_column, found.ready, found.batch_size) == (Cadence.WEEKLY, "wk", "", 0)
+    assert (found.cadence, found.time_column, found.ready, found.batch_size) == (Cadence.WEEKLY, "wk", "0 0 * * SUN", 0)
     con = days()
     con.execute("CREATE TABLE daily AS SELECT day, sum(amount) AS gross FROM raw.orders GROUP BY 1")
     code = found.code.replace(":start", "DATE '2024-01-08'").replace(":end", "DATE '2024-01-15'")
@@ -125,13 +135,31 @@ def test_a_week_there_is_no_day_here(tmp_path: Path) -> None:
      "WHERE moment BETWEEN @start_ts AND @end_ts", "@daily", "not shown"),
     (f"WITH q AS (SELECT date_trunc('quarter', day)::DATE AS q, id {WITHIN}) SELECT q AS day, id FROM q", "@daily",
      "of a quarter"),
+    ("SELECT moment::DATE AS day, count(*) AS n FROM raw.orders\n"
+     "WHERE (moment AT TIME ZONE 'Asia/Tokyo')::DATE BETWEEN @start_ds AND @end_ds GROUP BY 1", "@daily", "not shown"),
+    ("SELECT last_day(day) AS day, count(*) AS n FROM raw.orders\n"
+     "WHERE day + INTERVAL 0 DAY BETWEEN @start_ds AND @end_ds GROUP BY 1", "@daily", "not shown"),
+    ("SELECT last_day(day) AS day, count(*) AS n FROM raw.orders\n"
+     "WHERE coalesce(day, moment::DATE) BETWEEN @start_ds AND @end_ds GROUP BY 1", "@daily", "not shown"),
+    ("SELECT last_day(day) AS day, count(*) AS n FROM raw.orders\n"
+     "WHERE (day BETWEEN @start_ds AND @end_ds) OR id < 0 GROUP BY 1", "@daily", "not shown"),
+    ("SELECT last_day(day) AS day, sum(CASE WHEN day BETWEEN @start_ds AND @end_ds THEN amount END) AS amount\n"
+     "FROM raw.orders GROUP BY 1", "@daily", "not shown"),
+    ("SELECT last_day(day) AS day, count(*) AS n FROM raw.orders\n"
+     "WHERE starts_with(strftime(day, '%Y-%m-%d'), @start_ds) GROUP BY 1", "@daily", "not shown"),
+    ("SELECT last_day(moment) AS day, count(*) AS n FROM raw.orders\n"
+     "WHERE last_day(moment) BETWEEN @start_ds AND @end_ds AND last_day(day) >= @start_ds GROUP BY 1", "@daily",
+     "not shown"),
+    ("WITH a AS (SELECT last_day(day) AS d, id FROM raw.orders WHERE last_day(day) BETWEEN @start_ds AND @end_ds),\n"
+     "b AS (SELECT id, amount FROM raw.orders WHERE last_day(day) BETWEEN @start_ds AND @end_ds)\n"
+     "SELECT d AS day, a.id, amount FROM a JOIN b ON a.id = b.id + 40", "@daily", "not shown"),
 ])  # fmt: skip
 def test_a_time_column_that_no_interval_holds_is_refused(tmp_path: Path, query: str, cron: str, word: str) -> None:
     """At the line of the output, with the reason and a way on."""
     _, done = imported(tmp_path, {"models/m.sql": sqlmesh_model(query, more=f",\n  cron '{cron}'")})
     [left] = done.left
     assert word in left.what and left.why and left.fix
-    assert left.place == "models/m.sql:7"
+    assert left.place == f"models/m.sql:{9 if 'JOIN b' in query else 7}"
 
 
 @pytest.mark.parametrize(("cron", "cadence", "word"), [
@@ -167,6 +195,33 @@ def test_what_is_read_by_months_has_no_weeks(tmp_path: Path) -> None:
 def test_a_run_later_than_the_end_of_a_longer_interval_stays(tmp_path: Path) -> None:
     root, _ = imported(tmp_path, {"models/m.sql": sqlmesh_model(by("week"), more=",\n  cron '0 6 * * MON'")})
     assert load_project(root).models["m"].ready == "0 6 * * MON"
+
+
+@pytest.mark.parametrize(("unit", "cron", "ready"), [
+    ("week", "0 0 * * WED", "0 0 * * WED"), ("week", "@weekly", "0 0 * * SUN"), ("week", "0 0 * * MON", ""),
+    ("week", "0 0 * * MON,THU", ""), ("month", "0 0 10,20 * *", "0 0 10,20 * *"), ("month", "0 0 1,15 * *", ""),
+    ("month", "0 0 * * *", ""), ("month", "0 0 * * MON", "0 0 * * MON"),
+])  # fmt: skip
+def test_a_longer_interval_is_over_when_it_is_there(tmp_path: Path, unit: str, cron: str, ready: str) -> None:
+    """At the first tick that is not before its end: the last of its days is computed there then."""
+    root, _ = imported(tmp_path, {"models/m.sql": sqlmesh_model(by(unit), more=f",\n  cron '{cron}'")})
+    assert load_project(root).models["m"].ready == ready
+
+
+@pytest.mark.parametrize(("unit", "first"), [("week", "2024-01-01"), ("month", "2024-01-01"), ("day", "2024-01-03")])
+@pytest.mark.parametrize("how", ["model", "config", "option"])
+def test_a_first_day_within_an_interval_leaves_none_out(tmp_path: Path, unit: str, first: str, how: str) -> None:
+    """The week of the first day has a row there."""
+    theirs = sqlmesh_model(by(unit), more=",\n  start '2024-01-03'" if how == "model" else "")
+    config = CONFIG.replace("  start: 2024-01-01\n", "  start: 2024-01-03\n" if how == "config" else "")
+    root = tmp_path / "ours"
+    root.mkdir()
+    project = sqlmesh_project(tmp_path / "theirs", {"models/m.sql": theirs}, config=config)
+    done = import_project(root, "sqlmesh", project, start=date(2024, 1, 3) if how == "option" else None)
+    found = load_project(root).models["m"]
+    assert f"{found.start:%F}" == first
+    assert ("where that" in " ".join(noted(done).values())) == (first != "2024-01-03")
+    assert unit == "day" or ours(root, first=f"{found.start:%F}") == whole(by(unit))
 
 
 @pytest.mark.parametrize(("unit", "size", "cadence"), [
@@ -212,6 +267,40 @@ def test_the_time_of_a_value_in_bigquery(said: str, span: str) -> None:
     assert span_of(tree, lambda _: "moment") == span
 
 
+@pytest.mark.parametrize("query", [
+    "SELECT day, id FROM (SELECT {} AS day, id FROM raw.orders WHERE ({}) BETWEEN @start_ds AND @end_ds) AS t",
+    "SELECT {} AS day, id FROM raw.orders WHERE {} BETWEEN @start_ds AND @end_ds\n"
+    "UNION ALL SELECT {}, id FROM raw.orders WHERE {} BETWEEN @start_ds AND @end_ds",
+    "SELECT {} AS day, id FROM raw.orders WHERE {} BETWEEN @start_ds AND @end_ds OR id < 0",
+])  # fmt: skip
+def test_what_the_time_column_is_made_of_is_seen_through_queries(tmp_path: Path, query: str) -> None:
+    query = query.replace("{}", "last_day(day)")
+    root, done = imported(tmp_path, {"models/m.sql": sqlmesh_model(query)})
+    assert not done.left, done.left
+    assert ours(root, last="2024-05-02") == whole(query)
+
+
+def test_the_days_before_a_day_are_no_time_column(tmp_path: Path) -> None:
+    """The day is the interval's own: what is read for it is told by the query alone."""
+    query = "SELECT @end_ds::DATE AS day, count(*) AS id FROM raw.orders WHERE date_diff('day', day, @end_ds::DATE)\n"
+    query += "BETWEEN 0 AND 6"
+    single_days(tmp_path, query)
+
+
+def test_a_day_may_be_listed(tmp_path: Path) -> None:
+    single_days(tmp_path, "SELECT day, id FROM raw.orders WHERE day IN (@start_ds)")
+
+
+def single_days(tmp_path: Path, query: str) -> None:
+    """Intervals that are computed each by itself have the rows of a run of a day."""
+    root, done = imported(tmp_path, {"models/m.sql": sqlmesh_model(query)})
+    assert not done.left, done.left
+    assert load_project(root).models["m"].batch_size == 1
+    for day in ("2024-01-03", "2024-01-20"):
+        theirs = days().sql(query.replace("@end_ds", f"'{day}'").replace("@start_ds", f"'{day}'")).fetchall()
+        assert ours(root, first=day, last=f"{day}T01:00") == sorted(map(repr, theirs))
+
+
 @pytest.mark.parametrize("said", ["(moment AT TIME ZONE 'Asia/Tokyo')::DATE", "last_day(moment)"])
 def test_a_bound_by_what_the_time_column_is_made_of_is_complete(tmp_path: Path, said: str) -> None:
     """All rows of a value come into one interval: what is cut by the very expression is written."""
@@ -221,6 +310,15 @@ def test_a_bound_by_what_the_time_column_is_made_of_is_complete(tmp_path: Path, 
     assert not done.left, done.left
     text = query.replace("@start_ds", "DATE '2023-12-01'").replace("@end_ds", "DATE '2024-06-01'")
     assert ours(root, first="2023-12-01") == sorted(map(repr, days().sql(text).fetchall()))
+
+
+@pytest.mark.parametrize(("said", "column"), [
+    ("DATE(moment)", "moment"), ("DATE(moment, 'UTC')", "moment"), ("DATE(moment, 'Asia/Tokyo')", None),
+    ("TIMESTAMP_TRUNC(moment, DAY, 'Asia/Tokyo')", None),
+])  # fmt: skip
+def test_a_day_elsewhere_is_no_day_of_the_column(said: str, column: str | None) -> None:
+    found = day_column(sqlglot.parse_one(said, read="bigquery"))
+    assert (found.name if found is not None else None) == column
 
 
 def test_a_time_consists_of_others_or_it_does_not() -> None:

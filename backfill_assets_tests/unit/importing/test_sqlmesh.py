@@ -461,3 +461,13 @@ def test_types_of_external_models_are_sparks(tmp_path: Path) -> None:
     types = {c.name: c.type for c in load_project(root).sources["raw.orders"].columns}
     assert types["amount"].replace(" ", "") == "decimal(12,2)"
     assert (types["moment"], types["status"], types["id"]) == ("timestamp", "string", "int")
+
+
+def test_the_report_calls_bounds_by_their_names(tmp_path: Path) -> None:
+    """A definition that is one; their names in the tree are nobody's business."""
+    text = sqlmesh_model("SELECT id, day FROM raw.orders WHERE day BETWEEN @lo AND @end_ds")
+    text = text.replace(");\nSELECT", ");\n@DEF(lo, @start_ds);\nSELECT")
+    root, done = imported(tmp_path, {"models/m.sql": text})
+    assert not done.left, done.left
+    report = (root / REPORT).read_text()
+    assert "`@lo` is (@start_ds)" in report and "bf__" not in report

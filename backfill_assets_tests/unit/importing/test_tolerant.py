@@ -329,6 +329,38 @@ def test_percentiles_of_bigquery(tmp_path: Path) -> None:
     assert "NULLs" in done.left[0].why and done.left[0].place == "models/n.sql:7"
 
 
+@pytest.mark.parametrize("said", ["amount, 0.5 IGNORE NULLS)", "amount, 0.5) IGNORE NULLS"])
+def test_percentiles_without_nulls_need_no_word_for_it(tmp_path: Path, said: str) -> None:
+    """Spark has none at WITHIN GROUP, and leaves them out."""
+    query = f"SELECT id, day, percentile_cont({said} OVER (PARTITION BY day) AS p FROM raw.orders\n"
+    query += "WHERE day BETWEEN @start_ds AND @end_ds"
+    root, done = imported(tmp_path, {"models/m.sql": sqlmesh_model(query, more=",\n  dialect bigquery")})
+    code = " ".join(load_project(root).models["m"].code.split())
+    assert "WITHIN GROUP (ORDER BY amount ASC) OVER (PARTITION BY day)" in code, done.left
+
+
+@pytest.mark.parametrize("said", [
+    "quantile(ratio * id, -0.3)", "quantile_cont(ratio * id, [0.1, -0.2])", "quantile_disc(ratio * id, -0.3)",
+    "percentile_cont(-0.3) WITHIN GROUP (ORDER BY ratio * id)",
+])  # fmt: skip
+def test_shares_below_0_are_refused(tmp_path: Path, said: str) -> None:
+    """DuckDB counts them from the largest value."""
+    query = (
+        f"SELECT max(id) AS id, day,\n{said} AS p FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds GROUP BY 2"
+    )
+    _, done = imported(tmp_path, {"models/m.sql": sqlmesh_model(query)})
+    [left] = done.left
+    assert "below 0" in left.why and left.fix and left.place == "models/m.sql:7"
+
+
+def test_percentiles_of_clickhouse_are_approximations_there(tmp_path: Path) -> None:
+    query = "SELECT max(id) AS id, day,\nquantile(0.5)(amount) AS p FROM raw.orders\n"
+    query += "WHERE day BETWEEN @start_ds AND @end_ds GROUP BY day"
+    _, done = imported(tmp_path, {"models/m.sql": sqlmesh_model(query, more=",\n  dialect clickhouse")})
+    said = noted(done)["models/m.sql:8"]
+    assert "an approximation there" in said and "it is exact" not in said
+
+
 def test_the_report_has_three_classes_and_the_way_to_a_proof(tmp_path: Path) -> None:
     files = {
         "models/a.sql": sqlmesh_model(GOOD, name="shop.a"),
