@@ -105,6 +105,15 @@ BOXED = JavaCause("java.util.concurrent.ExecutionException", "Boxed Exception")
             id="a query that is too deep for the stack",
         ),
         pytest.param(
+            [
+                JavaCause("org.apache.spark.SparkException", "Job aborted due to stage failure: Task 0 in stage 1.0"),
+                JavaCause("java.lang.StackOverflowError", "at java.util.regex.Pattern"),
+            ],
+            TransientBuildError,
+            "StackOverflowError",
+            id="a function that is too deep for a row",
+        ),
+        pytest.param(
             [CORRUPT, JavaCause("java.net.SocketTimeoutException", "Read timed out")],
             TransientBuildError,
             "Read timed out",
