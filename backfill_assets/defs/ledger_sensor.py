@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from typing import Any
 
@@ -24,7 +25,7 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.errors import BackfillError
 from backfill_assets.core.escaping import one_line
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
-from backfill_assets.core.model import Project
+from backfill_assets.core.model import Model, Project
 from backfill_assets.defs.bulk_events import report_events
 from backfill_assets.defs.checks import summary_evaluations
 from backfill_assets.defs.foreign_events import foreign_reporter
@@ -50,6 +51,8 @@ def ledger_sensor(context: Context) -> dg.SensorDefinition:
     """The sensor. Its cursor is what everything was reported of (the revisions of ledger and environments, the loaded
     versions, and Dagster's own newest events), and of each model the same: so that what was looked at is not looked at
     again when a tick does not get through."""
+    project = context.project
+    loaded = cache(lambda: {n: (project.fingerprints[n], audits_digest(m)) for n, m in project.models.items()})
 
     @dg.sensor(
         name=local_name(context.project, "ledger_sensor"),
@@ -63,8 +66,7 @@ def ledger_sensor(context: Context) -> dg.SensorDefinition:
         revisions = _digest(
             context.control.ledger.revision(),
             context.control.environments.revision(),
-            context.project.fingerprints,
-            {name: audits_digest(model) for name, model in context.project.models.items()},
+            loaded(),
             newest,
         )
         before = _cursor(tick.cursor)
@@ -72,7 +74,7 @@ def ledger_sensor(context: Context) -> dg.SensorDefinition:
             return dg.SkipReason("nothing happened since the last look")
         views = unreported_views(context, tick.instance)
         report_events(tick.instance, views)
-        seen, states = before.get("models", {}), _states(context, newest)
+        seen, states = before.get("models", {}), _states(context, loaded(), newest)
         work = _Tick(
             context=context,
             instance=tick.instance,
@@ -193,9 +195,9 @@ class _Tick:
                 return False, told
         intervals, settled = to_report(model.cadence, have, known, busy)
         settled = settled and not untrue  # what a run told meanwhile is wiped as well: look again
-        checks = summary_evaluations(project, model, recorded(context, model, have.green))
         if not intervals:
-            return settled, told + (self._tell_checks(checks, only_new=True) if green else 0)
+            lacking = green and not self._has_checks(model)  # as when a tick was killed before it told them
+            return settled, told + (self._tell_checks(model, have) if lacking else 0)
         shared = {
             "version": version,
             "outcome": "complete in the ledger, which says who built it",
@@ -208,15 +210,18 @@ class _Tick:
             told += len(some)
             if at + len(some) < len(events) and self.late():
                 return False, told
-        return settled, told + self._tell_checks(checks)
+        return settled, told + self._tell_checks(model, have)
 
-    def _tell_checks(self, found: Sequence[dg.AssetCheckEvaluation], *, only_new: bool = False) -> int:
-        """What the audits found, after the partitions that it is about. `only_new`: that of which Dagster knows nothing
-        yet, as when a tick was killed before it."""
-        if only_new and found:
-            storage = self.instance.event_log_storage
-            known = storage.get_latest_asset_check_execution_by_key([each.asset_check_key for each in found])
-            found = [each for each in found if each.asset_check_key not in known]
+    def _has_checks(self, model: Model) -> bool:
+        """Whether Dagster knows a result of each of a model's audits."""
+        key = model_key(self.context.project, model.name)
+        wanted = [dg.AssetCheckKey(key, audit.name) for audit in model.audits]
+        storage = self.instance.event_log_storage
+        return not wanted or storage.get_latest_asset_check_execution_by_key(wanted).keys() >= set(wanted)
+
+    def _tell_checks(self, model: Model, have: Coverage) -> int:
+        """What the audits found, after the partitions that it is about."""
+        found = summary_evaluations(self.context.project, model, recorded(self.context, model, have.green))
         report_events(self.instance, found)
         return len(found)
 
@@ -245,18 +250,18 @@ def _of_version(instance: dg.DagsterInstance, key: dg.AssetKey, version: str) ->
     return (key for key, of in tags.items() if of.get(DATA_VERSION_TAG) == version)
 
 
-def _states(context: Context, newest: Mapping[str, int | None]) -> dict[str, str]:
-    """A digest for each model of all that is told of it: its entries, its table, the loaded code, and what Dagster
-    knows."""
+def _states(
+    context: Context, loaded: Mapping[str, tuple[str, str]], newest: Mapping[str, int | None]
+) -> dict[str, str]:
+    """A digest for each model of all that is told of it: its entries, its table, the loaded code and audits, and what
+    Dagster knows."""
     project, marks = context.project, context.control.ledger.marks()
 
     def state(name: str) -> str:
-        version = project.fingerprints[name]
         return _digest(
             marks.get(name),
-            version,
-            context.log.head(name, version),
-            audits_digest(project.models[name]),
+            loaded[name],
+            context.log.head(name, project.fingerprints[name]),
             newest.get(model_key(project, name).to_user_string()),
         )[:8]
 

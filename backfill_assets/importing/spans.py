@@ -63,8 +63,7 @@ def truncated_to(node: exp.Expr) -> str:
     """The span of a truncation, such as date_trunc('week', …); empty for what is none."""
     if not isinstance(node, TRUNCATIONS):
         return ""
-    word = UNKNOWN if elsewhere(node) else unit_of(node)
-    return next((span for span, words in _WORDS.items() if word in words), UNKNOWN)
+    return UNKNOWN if elsewhere(node) else _span_called(unit_of(node)) or UNKNOWN
 
 
 def unit_of(node: exp.Expr) -> str:
@@ -74,9 +73,14 @@ def unit_of(node: exp.Expr) -> str:
         return "week" if unit.name.upper() == "MONDAY" else UNKNOWN
     said = str(unit.name if isinstance(unit, exp.Expr) else unit or "").lower()
     for word in (said, said.removesuffix("s")):
-        if (span := next((span for span, words in _WORDS.items() if word in words), "")) != "":
+        if span := _span_called(word):
             return _SHORT.get(word, word) if span == MOMENT else span
     return UNKNOWN
+
+
+def _span_called(word: str) -> str:
+    """The span that a word is for; empty where it is for none."""
+    return next((span for span, words in _WORDS.items() if word in words), "")
 
 
 def to_date(node: exp.Expr) -> bool:
