@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,20 +32,16 @@ def listed_sizes(system: FileSystem, root: str, wanted: int, among: int) -> Mapp
 def file_sizes(system: FileSystem, places: Sequence[str], listed: Mapping[str, int]) -> list[int]:
     """The bytes of each file, NO_FILE where there is none: as `listed`, or else asked for."""
     left = [place for place in places if place not in listed]
-    if system.type_name == "local" or len(left) < 2:
-        asked = _asked(system, left)
-    else:  # Arrow asks for one after the other
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            asked = [size for found in pool.map(lambda place: _asked(system, [place]), left) for size in found]
+    workers, step = (8, 500) if system.type_name == "local" else (32, 1)  # Arrow asks for one after the other
+    parts = [left[at : at + step] for at in range(0, len(left), step)]
+    with ThreadPoolExecutor(workers) as pool:
+        asked = [size for found in pool.map(partial(_asked, system), parts) for size in found]
     sizes = dict(zip(left, asked, strict=True))
     return [listed[place] if place in listed else sizes[place] for place in places]
-
-
-_AT_ONCE = 32
 
 
 def _asked(system: FileSystem, places: Sequence[str]) -> list[int]:
     from pyarrow.fs import FileType
 
-    infos = system.get_file_info(list(places)) if places else []
+    infos = system.get_file_info(list(places))
     return [info.size if info.type == FileType.File else NO_FILE for info in infos]

@@ -87,22 +87,11 @@ def _problems(location: str, files: Sequence[IntervalFile], among: int, footers:
     here = system.type_name == "local"
     if here and not footers and _all_there(places, files):
         return dict.fromkeys((file.path for file in files), "")
-    listed = _listed(system, root, len(files), among)
-    found: list[str] = []
-    with ThreadPoolExecutor(max_workers=_HERE if here else _THERE) as pool:
-        step = _AT_ONCE if here else max(len(files), 1)  # those of a store are asked for side by side anyway
-        few = [slice(at, at + step) for at in range(0, len(files), step)]
-        for problems in pool.map(lambda part: _sizes(system, places[part], files[part], listed), few):
-            found += problems
-        if footers:
-            read = pool.map(lambda p, f, why: why or _footer(system, p, f), places, files, found)
-            found = list(read)
+    found = _sizes(system, places, files, _listed(system, root, len(files), among))
+    if footers:
+        with ThreadPoolExecutor(max_workers=8 if here else 32) as pool:  # in an object store one waits for each
+            found = list(pool.map(lambda p, f, why: why or _footer(system, p, f), places, files, found))
     return dict(zip((file.path for file in files), found, strict=True))
-
-
-_AT_ONCE = 500
-_HERE, _THERE = 8, 32
-"""Files that are looked into at a time, on a disk and in an object store: there one waits for each."""
 
 
 def _listed(system: FileSystem, root: str, wanted: int, among: int) -> Mapping[str, int]:
