@@ -75,45 +75,43 @@ class DeltaControlTable:
 
     def __init__(self, location: str, spec: TableSpec, guard: Guard | None = None) -> None:
         self._location, self._spec, self._guard = location, spec, guard or Guard()
-        self._seen: tuple[object, DeltaTable] | None = None
+        self._seen: tuple[object, ControlRows] | None = None
 
     def read(self, where: Filter | None = None) -> list[Row]:
         return self.read_at(where)[0]
 
     def read_at(self, where: Filter | None = None) -> tuple[list[Row], int]:
-        table = self._open()
-        return (list(self._rows(table, where)), table.version()) if table else ([], -1)
+        opened = self._open()
+        return (list(self._told(opened.rows(where))), opened.table.version()) if opened else ([], -1)
 
     def stream(self, where: Filter | None = None) -> Iterator[Row]:
-        table = self._open()
-        return self._rows(table, where) if table else iter(())
+        opened = self._open()
+        return self._told(opened.rows(where)) if opened else iter(())
 
     def columns(self, names: Collection[str], where: Filter | None = None) -> Columns:
-        table = self._open()
-        if table is None:
+        opened = self._open()
+        if opened is None:
             return columns_of([], self._spec, names)
         with self._readable():
-            return ControlRows(table, self._spec).columns(names, where)
+            return opened.columns(names, where)
 
     def chosen(self, names: Collection[str], keep: Keep) -> Iterator[Row]:
-        table = self._open()
-        return self._told(ControlRows(table, self._spec).chosen(names, keep)) if table else iter(())
-
-    def _rows(self, table: DeltaTable, where: Filter | None) -> Iterator[Row]:
-        return self._told(ControlRows(table, self._spec).rows(where))
+        opened = self._open()
+        return self._told(opened.chosen(names, keep)) if opened else iter(())
 
     def _told(self, rows: Iterator[Row]) -> Iterator[Row]:
         with self._readable():
             yield from rows
 
     def revision(self) -> int:
-        table = self._open()
-        return table.version() if table else -1
+        opened = self._open()
+        return opened.table.version() if opened else -1
 
     def state(self) -> str:
-        table = self._open()
-        if table is None:
+        opened = self._open()
+        if opened is None:
             return ""
+        table = opened.table
         # Also lists what was committed since it was opened: then it is read anew next time.
         times = [commit.get("timestamp") for commit in table.history(1)]
         return f"{table.metadata().id} {table.version()} {times}"
@@ -222,15 +220,17 @@ class DeltaControlTable:
             table = self._newest() or table
         return table
 
-    def _open(self) -> DeltaTable | None:
+    def _open(self) -> ControlRows | None:
         """The newest state, to read from: what was opened before, where nothing was written since. To open a table is
         to read its log."""
         state = self._log_state()
         if self._seen is not None and state == self._seen[0]:
-            return self._held(self._seen[1])
+            self._held(self._seen[1].table)
+            return self._seen[1]
         table = self._newest()
-        self._seen = (state, table) if table is not None and state and state == self._log_state() else None
-        return table
+        opened = ControlRows(table, self._spec) if table is not None else None
+        self._seen = (state, opened) if opened is not None and state and state == self._log_state() else None
+        return opened
 
     def _log_state(self) -> object:
         """Another one after whatever was written to the log; None where that costs as much as opening the table."""
@@ -340,9 +340,15 @@ class DeltaStore:
 
     def __init__(self, warehouse: str, guard: Guard | None = None) -> None:
         self._root, self._guard = f"{warehouse}/_control", guard
+        self._tables: dict[str, tuple[TableSpec, DeltaControlTable]] = {}
 
     def table(self, spec: TableSpec) -> ControlTable:
-        return DeltaControlTable(f"{self._root}/{spec.name}", spec, self._guard)
+        """The one of that name: all who ask share what was read of it."""
+        known = self._tables.get(spec.name)
+        if known is None or known[0] != spec:
+            known = spec, DeltaControlTable(f"{self._root}/{spec.name}", spec, self._guard)
+            self._tables[spec.name] = known
+        return known[1]
 
 
 def _arrow_type(kind: ColumnType) -> DataType:

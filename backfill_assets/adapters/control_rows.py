@@ -1,12 +1,13 @@
 """What is in a control table? Its rows one by one, or columns of all of them as arrays.
 
-Every column is read in any case: a file that is damaged anywhere is noticed by whoever reads.
+Every column is read in any case: a file that is damaged anywhere is noticed by whoever reads. A command asks the same
+of one state of a table many times: few rows are read once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, cast, overload
@@ -23,14 +24,18 @@ _BLANK: Mapping[ColumnType, object] = {
     "text": "", "time": datetime.fromtimestamp(0, UTC), "int": 0, "float": 0.0, "bool": False,
 }  # fmt: skip
 """What a row that an earlier release wrote has in columns that came later."""
+_FEW = 5_000
+"""Rows of one state of a table that are kept in memory, of all that is asked of it together: some megabytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ControlRows:
-    """The rows of an opened table."""
+    """The rows of an opened table, which nobody writes to."""
 
     table: DeltaTable
     spec: TableSpec
+    kept: dict[str, list[RecordBatch]] = field(default_factory=dict)
+    """What was read before, by the condition."""
 
     @property
     def younger(self) -> set[str]:
@@ -57,9 +62,23 @@ class ControlRows:
         return self._columns((_arrow(part) for part in self._parts(where)), names)
 
     def _parts(self, where: Filter | None) -> Iterator[RecordBatch]:
+        condition = f" WHERE {predicate(where)}" if where else ""
+        if (known := self.kept.get(condition)) is not None:
+            yield from known
+            return
+        room = _FEW - sum(part.num_rows for parts in [*self.kept.values()] for part in parts)
+        found: list[RecordBatch] = []
+        for part in self._read(condition):
+            room -= part.num_rows
+            if room >= 0:
+                found.append(part)
+            yield part
+        if room >= 0:
+            self.kept[condition] = found
+
+    def _read(self, condition: str) -> Iterator[RecordBatch]:
         from deltalake import QueryBuilder
 
-        condition = f" WHERE {predicate(where)}" if where else ""
         younger = self.younger
         columns = ", ".join(f'"{name}"' for name in self.spec.columns if name not in younger)
         yield from QueryBuilder().register("t", self.table).execute(f"SELECT {columns} FROM t{condition}")

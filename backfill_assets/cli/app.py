@@ -13,7 +13,10 @@ import gc
 import io
 import os
 import sys
-from typing import NoReturn
+from functools import cache
+from typing import TYPE_CHECKING, NoReturn
+
+from typer.main import get_command
 
 # isort: off
 # The order is that of `backfill --help`.
@@ -36,6 +39,9 @@ from backfill_assets.core.errors import BackfillError, UsageError
 from backfill_assets.crash import crashed
 from backfill_assets.files.no_access import SHARED, NoAccessError, no_access
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 __all__ = ["app", "main"]
 
 
@@ -48,13 +54,19 @@ def main() -> None:
     with listening() as ending:
         try:
             _refuse_other_bytes(sys.argv)
-            app()
+            command()()
         except BaseException as error:  # Typer makes an exit without a word of a KeyboardInterrupt
             if not ending.number:
                 _end(error)
         say_ended(ending)
         sys.stdout.flush()
         os._exit(ending.code)  # batches in flight may be lost at any moment: nothing needs an orderly end
+
+
+@cache
+def command() -> Callable[[], object]:
+    """All commands, which Typer makes of their functions' parameters: once a process."""
+    return get_command(app)
 
 
 def _refuse_other_bytes(arguments: list[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,12 +61,19 @@ DIES = """
 """
 
 
-@pytest.fixture
-def changed(spark: SparkSession, tmp_path: Path) -> Context:
-    """Prod shows a first release; the model changed since, and ten days in batches of one are to be built."""
-    place = Context.open(small_project(tmp_path, batch_size=10, batch_concurrency=1))
+@pytest.fixture(scope="module")
+def published(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Prod shows a first release."""
+    place = Context.open(small_project(tmp_path_factory.mktemp("published"), batch_size=10, batch_concurrency=1))
     build_all(place)
     promote_plan(place)
+    return place.project.root
+
+
+@pytest.fixture
+def changed(published: Path, tmp_path: Path) -> Context:
+    """A copy; the model changed since, and ten days in batches of one are to be built."""
+    shutil.copytree(published, tmp_path, dirs_exist_ok=True)
     file = tmp_path / "models" / "daily.sql"
     text = file.read_text().replace("sum(amount) AS total", "sum(amount) AS total, max(amount) AS most")
     file.write_text(text.replace("batch_size: 10", "batch_size: 1").replace("concurrency: 1", "concurrency: 2"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -62,15 +63,22 @@ class Wall:
         return self.now
 
 
-@pytest.fixture
-def changed(spark: SparkSession, tmp_path: Path) -> Context:
-    """Prod shows nine days; a tenth is there since, and the model changed: ten days in batches of one are to be built,
-    in a window of an hour a night."""
-    root = small_project(tmp_path, batch_size=1, batch_concurrency=1)
+@pytest.fixture(scope="module")
+def published(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Prod shows nine days."""
+    root = small_project(tmp_path_factory.mktemp("published"), batch_size=1, batch_concurrency=1)
     settings(root, clock="2024-01-10", approvals={"self": True})
     place = Context.open(root)
     build_all(place)
     promote_plan(place)
+    return root
+
+
+@pytest.fixture
+def changed(published: Path, tmp_path: Path) -> Context:
+    """A copy; a tenth day is there since, and the model changed: ten days in batches of one are to be built, in a
+    window of an hour a night."""
+    root = shutil.copytree(published, tmp_path, dirs_exist_ok=True)
     file = root / "models" / "daily.sql"
     file.write_text(file.read_text().replace("sum(amount) AS total", "sum(amount) AS total, max(amount) AS most"))
     settings(root, clock="2024-01-11", windows=[{"from": "22:00", "to": "23:00"}])
