@@ -66,7 +66,7 @@ def one_alone(rows: JobRows, job: Job, warehouse: str, commit: int, batch: Inter
 
 def _computed(rows: JobRows, job: Job, batch: Interval, one: Interval) -> DataFrame:
     """The rows of one interval, computed with a batch."""
-    frame = rows.of(job, batch)
+    frame = rows.checked(job, batch)
     frame = latest(frame, job.model) if job.model.dedupe else frame
     return frame.where(in_interval(job.model, one))
 

@@ -65,7 +65,7 @@ class SparkEngine:
         model = job.model
         with self._errors(f"build {model.name} {interval}", job), self._limited(job, batch, interval):
             check_pins(job)
-            frame = marked(self._rows.of(job, interval), model)
+            frame = self._rows.checked(job, interval)
             if job.taken:
                 frame = frame.where(job.taken)
             if job.scope:

@@ -12,11 +12,12 @@ from backfill_assets.adapters.commit_log import WRITER, check_log_store
 from backfill_assets.adapters.few_rows import FEW, interpret, reads_few
 from backfill_assets.adapters.heartbeat import process_token
 from backfill_assets.adapters.inputs import check_pin, input_frame, range_arguments, renamed_frame
+from backfill_assets.adapters.merge import marked
 from backfill_assets.adapters.model_code import load_function
 from backfill_assets.adapters.scoped_rows import keys_frame
 from backfill_assets.adapters.source_keys import SourceKeys
 from backfill_assets.adapters.spark_errors import QueryError
-from backfill_assets.adapters.version_table import in_interval
+from backfill_assets.adapters.version_table import check_columns, in_interval, table_columns
 from backfill_assets.build.engine import Job, ModelInput, SourceInput
 from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import BuildError
@@ -46,6 +47,7 @@ class JobRows:
         self._views: dict[tuple[int, str], threading.Lock] = {}
         self._lock = threading.Lock()
         self._keys = SourceKeys(warehouse)
+        self._columns: dict[str, Mapping[str, object]] = {}
 
     def of(self, job: Job, interval: Interval) -> DataFrame:
         """The rows of the interval, not computed yet. What the job reads has the keys that are declared."""
@@ -67,6 +69,16 @@ class JobRows:
                 frame = frame.where(in_interval(read.model, window) if window else "false")
             arguments[upstream.parameter or upstream.name] = frame
         return self._function(job)(**arguments)
+
+    def checked(self, job: Job, interval: Interval) -> DataFrame:
+        """The same, with the columns of the version's table: else BuildError."""
+        frame, location = marked(self.of(job, interval), job.model), self.location(job)
+        with in_query(job.model):
+            schema = frame.schema
+        if location not in self._columns:
+            self._columns[location] = table_columns(location)
+        check_columns(job, interval, schema, self._columns[location])
+        return frame
 
     def shown(self, job: Job, interval: Interval) -> DataFrame:
         """The interval's rows as they are shown, with the columns of the version's table."""

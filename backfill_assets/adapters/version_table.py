@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.control_delta import KEEP_FOR_EVER
@@ -59,10 +60,7 @@ def create_version_table(job: Job, schema: StructType, location: str) -> tuple[t
         table = table or open_table(location)
         sync_commits(location, [0])
     assert table is not None
-    there = {f["name"].lower(): f["type"] for f in json.loads(table.schema().to_json())["fields"]}
-    mine = {f["name"].lower(): f["type"] for f in _as_delta(job.model, schema)["fields"]}
-    if there != mine:
-        differ = sorted(set(there) ^ set(mine)) or sorted(c for c in mine if mine[c] != there[c])
+    if differ := _others(job.model, schema, table_columns(location)):
         raise BuildError(
             f"{job.model.name} computes other columns than its version {job.version} has: {', '.join(differ)}",
             why="something that it reads has other columns, or of other types, than when the version was made",
@@ -70,6 +68,34 @@ def create_version_table(job: Job, schema: StructType, location: str) -> tuple[t
             "version, to be applied and promoted; declared as they were then, this one goes on",
         )
     return columns
+
+
+def table_columns(location: str) -> Mapping[str, object]:
+    """The columns of a version's table, by their names in lower case, with their types as Delta has them."""
+    table = open_table(location)
+    assert table is not None
+    return {f["name"].lower(): f["type"] for f in json.loads(table.schema().to_json())["fields"]}
+
+
+def check_columns(job: Job, interval: Interval, schema: StructType, there: Mapping[str, object]) -> None:
+    """Raise BuildError where what is computed for an interval has other columns than the table.
+
+    A column less would be NULL in these rows, and nothing else would tell.
+    """
+    if differ := _others(job.model, schema, there):
+        raise BuildError(
+            f"{job.model.name} computes other columns for {interval} than its version {job.version} has: "
+            f"{', '.join(differ)}",
+            why=f"in {job.model.path} they follow from the values that are read, or from the interval",
+            fix='compute the same columns, of the same types, for each interval: `pivot("shop", ["a", "b"])`, '
+            '`F.lit(None).cast("bigint").alias("n")`',
+        )
+
+
+def _others(model: Model, schema: StructType, there: Mapping[str, object]) -> list[str]:
+    """The columns that are computed and not in the table, or the other way round; else those of another type."""
+    mine = {f["name"].lower(): f["type"] for f in _as_delta(model, schema)["fields"]}
+    return sorted(set(there) ^ set(mine)) or sorted(c for c in mine if mine[c] != there[c])
 
 
 def in_interval(model: Model, *parts: Interval) -> str:

@@ -42,11 +42,48 @@ SELECT {ds} AS ds, id FROM raw.events WHERE at < :end OR at >= :start
 """
 
 
+BY_DAY = '''\
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from backfill_assets import model
+
+
+@model(start="2024-01-01", grain=["ds"], batch_size=1, owner="ana@example.com", upstream={{"events": "raw.events"}})
+def wide(events: DataFrame, interval) -> DataFrame:
+    """From the sixth day on it has other columns."""
+    rows = events.where((F.col("at") >= interval.start) & (F.col("at") < interval.end))
+    rows = rows.groupBy(F.to_date("at").alias("ds")).agg(F.count("*").alias("n"), F.sum("id").alias("ids"))
+    return {later} if interval.start.day > 5 else rows
+'''
+
+
 def a_place(root: Path, models: dict[str, str] | None = None) -> Context:
     if models is None:
         return Context.open(small_project(root))
     write_events(root)
     return Context.open(write_project(root, models))
+
+
+@pytest.mark.parametrize(
+    ("later", "column"),
+    [
+        ('rows.drop("n")', "n"),
+        ('rows.withColumn("more", F.lit(1))', "more"),
+        ('rows.withColumn("n", F.col("n").cast("int"))', "n"),
+    ],
+)
+def test_a_batch_of_other_columns_is_refused(spark: SparkSession, tmp_path: Path, later: str, column: str) -> None:
+    """A column less would be NULL without a word; one more, or of another type, is told by its name and at once."""
+    place = a_place(tmp_path, {"wide.py": BY_DAY.format(later=later)})
+
+    outcome = build_all(place)["wide"]
+
+    assert str(outcome.green) == "2024-01-01..2024-01-05"
+    assert [str(f.interval) for f in outcome.failures] == [f"2024-01-{day:02}" for day in range(6, 11)]
+    assert all(f"has: {column}\n" in f.error and "wide.py" in f.error for f in outcome.failures), outcome.failures
+    entries = [e for e in place.control.ledger.entries() if e.kind is Kind.FAILED]
+    assert len(entries) == 5, "none is tried again"
 
 
 @pytest.mark.parametrize(
