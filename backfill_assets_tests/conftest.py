@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Iterator
@@ -73,11 +74,22 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop()
 
 
+@pytest.fixture(scope="session")
+def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Dagster's records before the first of them: making their tables takes as long as a test."""
+    import dagster as dg
+
+    folder = tmp_path_factory.mktemp("records")
+    with dg.instance_for_test(temp_dir=str(folder)):
+        return folder
+
+
 @pytest.fixture
-def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
+def instance(records: Path, tmp_path: Path) -> Iterator[dg.DagsterInstance]:
     """Dagster's records, in the folder of the test."""
     import dagster as dg
 
+    shutil.copytree(records, tmp_path, dirs_exist_ok=True)
     with dg.instance_for_test(temp_dir=str(tmp_path)) as found:
         yield found
 

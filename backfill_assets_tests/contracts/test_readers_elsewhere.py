@@ -25,6 +25,7 @@ FLIPS, READERS, DAYS = 100, 2, 6
 COLUMNS = (("ds", "date"), ("n", "bigint"))
 READER = """
 import sys
+import time
 from pathlib import Path
 import backfill_assets
 
@@ -37,6 +38,7 @@ while not stop.exists() or not count:
     count += 1
     if count == 1:
         print("first", flush=True)
+    time.sleep(0.02)
 print(count, sorted(reads), flush=True)
 """
 

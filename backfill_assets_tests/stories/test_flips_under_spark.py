@@ -29,7 +29,7 @@ QUERY = """
     FROM prod.daily d JOIN prod.running r USING (ds) GROUP BY d.n, r.n
 """
 SPARK = """
-import json, sys
+import json, sys, time
 from pathlib import Path
 import backfill_assets
 
@@ -40,6 +40,7 @@ while not stop.exists():
     reads.append([row.asDict() for row in rows])
     if any(read != reads[0] for read in reads):
         seen.touch()
+    time.sleep(0.1)
 print(json.dumps(reads), flush=True)
 """
 

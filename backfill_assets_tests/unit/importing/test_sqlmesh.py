@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import date, timedelta
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -408,7 +409,12 @@ QUERIES = [
 
 
 def world() -> duckdb.DuckDBPyConnection:
-    """Five days of orders and items, with NULLs and moments at the ends of days."""
+    """Five days of orders and items, with NULLs and moments at the ends of days; nobody writes to them."""
+    return _world().cursor()
+
+
+@cache
+def _world() -> duckdb.DuckDBPyConnection:
     chance = random.Random(7)
     con = duckdb.connect()
     con.execute("CREATE SCHEMA raw")
