@@ -41,7 +41,7 @@ cli.build_commands:apply                              the request is parsed; not
         build.build:build                       one model over its intervals
           build.batch:build_batch               one batch, with retries
             adapters.engine:SparkEngine.write   one commit, tagged with the batch
-              adapters.job_rows:JobRows.of      what it reads, at frozen commits
+              adapters.job_rows:JobRows.checked what it reads, at frozen commits
             state.ledger:Ledger.append          BUILT, after the commit
           build.audit:audit_built               what has no verdict yet, in one go
             build.reads:audit_reads             what audits look at beside the rows
