@@ -107,7 +107,7 @@ READER = """
             began = time.time()
             for instant, *marks in spark.sql(query).collect():
                 print(instant.timestamp() - began, *marks, file=out, flush=True)
-            time.sleep(0.3)
+            time.sleep(0.8)
 """
 
 ADOPTER = """
