@@ -112,6 +112,6 @@ def print_change(change: RulesChange) -> None:
 
 
 def print_notes(notes: Sequence[str]) -> None:
-    """That approvals are off, and where files say other rules than those in force."""
+    """What there is to say of whose approval counts: that approvals are off, that files say other rules, and the like."""
     for note in notes:
         out().print(Text(note, style="yellow"))

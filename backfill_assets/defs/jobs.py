@@ -172,6 +172,8 @@ def _log_started(run: Launched, started: Started) -> None:
     for obstacle in started.ahead:
         log.warning(f"this can be built, but not be shown then: {obstacle}")
     _log_odd(log, started.odd)
+    for sentence in started.notes:
+        log.warning(sentence)
     for sentence in smallest_words(plan, models, started.estimate):
         log.info(sentence)
     if started.maintenance:

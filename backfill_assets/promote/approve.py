@@ -12,12 +12,14 @@ from backfill_assets.core.model import Project
 from backfill_assets.plan.facts import Facts
 from backfill_assets.promote.approval import ApprovalSubject, PlanReview, rules_of, subject
 from backfill_assets.promote.gate import Verdict
+from backfill_assets.promote.lone_authors import WAY_OUT, lone
 from backfill_assets.state.approval_validity import approver, objection, unsigned, who_may
 from backfill_assets.state.approvals import FORMATTED, TO_COME, Approval
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.people import person_of
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.required_approvals import titled
+from backfill_assets.state.rules import Rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,16 +76,23 @@ def statements(
     refused = [a for a in made if problems[a.owner]]
     if refused and (owners or len(refused) == len(made)):
         first = refused[0]
-        asked = "; ".join(
-            f"{titled(o, about.roles[o], 'models without an owner')}: {who_may(o, rules)}" for o in about.owners
-        )
         raise PlanError(
             f"{approver(first)} may not approve plan {case.record.id} for {first.owner or 'models without an owner'}",
             why=problems[first.owner],
-            fix=f"ask those whose approval it needs ({asked})"
+            fix="; ".join(_ways(about, rules, case.record))
             + (_SIGN.format(case.record.id) if unsigned(first, rules) else _ALONE),
         )
     return [replace(a, signature="") for a in made if not problems[a.owner]]
+
+
+def _ways(about: ApprovalSubject, rules: Rules, record: PlanRecord) -> list[str]:
+    """Whom to ask, and what to do where nobody is left but the authors."""
+    may = {owner: who_may(owner, rules, record.authors) for owner in about.owners}
+    asked = [f"{titled(o, about.roles[o], 'models without an owner')}: {who}" for o, who in may.items() if who]
+    said = [f"ask those whose approval it needs ({'; '.join(asked)})"] if asked else []
+    if stuck := ", ".join(owner for owner, who in may.items() if not who):
+        said.append(f"{lone(stuck)}: {WAY_OUT.format(stuck)}")
+    return said
 
 
 _SIGN = "; sign it with a key: backfill approve {0} --key FILE, or elsewhere what backfill approve {0} --prepare says"
