@@ -1,4 +1,4 @@
-"""What of a model is other than when its shown version was built, besides models that it reads? Its code, or sources."""
+"""What of a model is other than in its shown version, besides the models that it reads? Its code, or its sources."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class OwnChange:
 
 
 def own_changes(project: Project, shown: Environment, recorded: Mapping[str, Version]) -> dict[str, OwnChange]:
-    """Of the models whose shown version is another one than the code's; `recorded` are the records of the shown ones."""
+    """Of the models whose shown version is another one than the code's; `recorded` are the records of shown ones."""
     return {
         name: _own_change(project, project.models[name], record)
         for name, record in recorded.items()

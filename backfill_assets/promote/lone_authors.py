@@ -14,7 +14,7 @@ WAY_OUT = (
 
 
 def lone_author_words(owners: Collection[str], rules: Rules, authors: Collection[str]) -> tuple[str, ...]:
-    """A sentence that says so before anything is built, of the `owners` whom a plan asks; none where all can be asked."""
+    """A sentence that says so before anything is built, of the `owners` whom a plan asks; none where all can be."""
     stuck = [owner for owner in owners if only_authors(owner, rules, authors)] if rules.approvals.required else []
     if not stuck:
         return ()
