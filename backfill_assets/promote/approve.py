@@ -159,7 +159,7 @@ def _check(record: PlanRecord, about: ApprovalSubject, owners: tuple[str, ...], 
     for owner in owners:
         if owner not in about.owners:
             raise PlanError(
-                f"{owner} is not asked about what plan {record.id} changes",
+                f"{owner or 'somebody for models without an owner'} is not asked about what plan {record.id} changes",
                 why=f"asked are: {'; '.join(named)}",
                 fix="name one of these with --for",
             )
