@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -92,7 +92,7 @@ def _of(environment: str, mentioned: Sequence[tuple[str, str]] | None) -> list[s
 
 
 @contextmanager
-def _silent() -> Iterator[None]:
+def _silent() -> Generator[None]:
     """Without the parser's warnings of statements (`SHOW VIEWS`) that it leaves to Spark."""
     logger = logging.getLogger("sqlglot")
     logger.addFilter(_nothing)
