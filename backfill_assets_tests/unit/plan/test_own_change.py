@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from backfill_assets.app.plan import plan_request
 from backfill_assets.core.errors import PlanError
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets_tests.projects import days
+from backfill_assets_tests.projects import days, write_project
 from backfill_assets_tests.unit.plan.test_published_columns import declare, promoted
+from backfill_assets_tests.unsparked import promoted as released
 from backfill_assets_tests.unsparked import unsparked
 
 FEWER_DIGITS = '{id: bigint, at: timestamp, kind: string, amount: "decimal(10,0)"}'
@@ -43,6 +47,25 @@ def test_both_are_said(tmp_path: Path, old: str, new: str) -> None:
     assert planned(root).because["daily"] == ("its own code changed",)
     declare(root, FEWER_DIGITS)
     assert planned(root).because["daily"] == ("its own code changed", TYPE)
+
+
+def test_of_a_delta_table_that_was_replaced(tmp_path: Path) -> None:
+    """Its columns are nowhere declared: they are read from its log, and a version remembers them."""
+    table = tmp_path / "data" / "ord"
+
+    def overwritten(v: pa.Array) -> None:
+        ds = pa.array([date(2024, 1, 1)] * len(v))
+        write_deltalake(table, pa.table({"ds": ds, "v": v}), mode="overwrite", schema_mode="overwrite")
+
+    overwritten(pa.array([1, 2], pa.int64()))
+    model = "/*\nstart: 2024-01-01\nend: 2024-01-02\nowner: ana@example.com\ngrain: [ds]\n*/\n"
+    query = "SELECT ds, sum(v) AS v FROM raw.ord WHERE ds >= :start AND ds < :end GROUP BY ds\n"
+    sources = "sources:\n  - {name: raw.ord, format: delta, path: data/ord, time_column: ds}\n"
+    write_project(tmp_path, {"total.sql": model + query}, sources=sources, clock="2024-01-03")
+    released(tmp_path)
+    overwritten(pa.array(["1", "2"]))
+    said = "column v of its source raw.ord is string by now, and was bigint when it was published"
+    assert planned(tmp_path).because["total"] == (said,)
 
 
 def test_a_restatement_is_not_told_of_code(tmp_path: Path) -> None:
