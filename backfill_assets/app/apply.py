@@ -32,6 +32,7 @@ from backfill_assets.plan.part import Part, part_plan
 from backfill_assets.plan.sample import sample_plan
 from backfill_assets.plan.stages import Plan, PlanWarning, Request
 from backfill_assets.promote.lifecycle import Opened, ended_text, find_plan
+from backfill_assets.promote.lone_authors import lone_author_words
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanStatus
@@ -60,6 +61,8 @@ class Started:
     """What became of the world since the stored plan that is gone on with was opened."""
     odd: tuple[PlanWarning, ...] = ()
     """Files that lack columns that are read, or have them as another type."""
+    notes: tuple[str, ...] = ()
+    """That nobody but its author is left to approve it."""
 
     @property
     def stored(self) -> str:
@@ -135,6 +138,7 @@ def start_apply(context: Context, request: Request, *, sample: int | None = None
         maintenance=plan_maintenance(context, plan, estimate),
         amendment=_amended(context, whole, opened, facts),
         odd=find_odd_files(context, plan),
+        notes=lone_author_words(whole.owners, facts.rules_for(context.project), opened.plan.authors) if opened else (),
     )
 
 

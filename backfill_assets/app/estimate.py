@@ -8,7 +8,7 @@ from backfill_assets.app.batches import shapes_of
 from backfill_assets.app.context import Context
 from backfill_assets.build.apply import MODELS_AT_ONCE
 from backfill_assets.core.intervals import NOTHING, Ranges
-from backfill_assets.plan.actual import TIMED, Actual, actual
+from backfill_assets.plan.actual import TIMED, Actual, actual_of_run
 from backfill_assets.plan.batch_times import USEFUL
 from backfill_assets.plan.estimate import PlanEstimate, estimate
 from backfill_assets.plan.maintenance import Maintenance, maintenance
@@ -45,4 +45,4 @@ def measure_run(context: Context, plan: Plan, run: str, began: datetime, waited:
     """What a run that began then has taken until now, without the time in which it `waited`."""
     entries = [e for e in context.control.ledger.entries(kinds=TIMED) if e.run == run] if run else []
     price = context.project.settings.cost
-    return actual(entries, plan.work, context.project.models, began=began, waited=waited, price=price)
+    return actual_of_run(entries, plan.work, context.project.models, began=began, waited=waited, price=price)

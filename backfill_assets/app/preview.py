@@ -25,6 +25,7 @@ from backfill_assets.plan.maintenance import Maintenance
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.plan.uncovered import Uncovered
 from backfill_assets.promote.gate import Verdict
+from backfill_assets.promote.lone_authors import lone_author_words
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.watch.notice import Notice
 
@@ -53,7 +54,8 @@ class Preview:
     late: tuple[Notice, ...]
     """What is shown and was built before its sources changed; looked for where nothing else is to be done."""
     notes: tuple[str, ...]
-    """That approvals are off, and where files say other rules than those in force."""
+    """That approvals are off, where files say other rules than those in force, and that nobody but an author is left to
+    approve."""
     approvals_required: bool
 
     @property
@@ -82,7 +84,7 @@ def preview(context: Context, request: Request) -> Preview:
         gaps=find_gaps(context, made, facts.environment, facts.look(context.log)),
         verdict=_verdict(context, request, made, facts),
         late=() if made.stages or made.blocked else _late(context, facts),
-        notes=tuple(rules.notes),
+        notes=(*rules.notes, *lone_author_words(made.owners, rules.effective, _authors(context, claim))),
         approvals_required=rules.rules.approvals.required,
     )
 
@@ -91,6 +93,11 @@ def _amended(context: Context, made: Plan, claim: Claim, facts: Facts) -> Amendm
     if claim.continues is None:
         return None
     return amend_stored(context, claim.continues, facts, {t.model: t.intervals for t in targets(made)})
+
+
+def _authors(context: Context, claim: Claim) -> tuple[str, ...]:
+    """Who made the plan, or would."""
+    return claim.continues.authors if claim.continues else (context.user,)
 
 
 def _verdict(context: Context, request: Request, made: Plan, facts: Facts) -> Verdict | None:

@@ -37,6 +37,17 @@ from backfill_assets.state.proofs import DIFF, newest_proofs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingMove:
+    """A plan that is built and not promoted."""
+
+    plan: str
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.plan}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Promoted:
     """How a promotion ended: what the environment showed `before` and shows now, and what was in the way."""
 
@@ -49,6 +60,8 @@ class Promoted:
     """That approvals are off, and where files say other rules than those in force now."""
     amendment: Amendment | None = None
     """What became of the world since the stored plan that was named was opened."""
+    waiting: tuple[WaitingMove, ...] = ()
+    """Where no plan was named and nothing moved: the plans that are promoted by their ids."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +105,21 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
         verdict=done.verdict,
         notes=tuple(context.rules().notes),
         amendment=done.attempt.amendment,
+        waiting=_waiting(context) if done.verdict.open and not (plan or done.verdict.pointers) else (),
     )
+
+
+def _waiting(context: Context) -> tuple[WaitingMove, ...]:
+    built = [
+        r
+        for r in context.control.plans.all()
+        if r.status is PlanStatus.APPLIED and r.environment == context.environment
+    ]
+    return tuple(WaitingMove(plan=r.id, kind=_kind(stored_request(context.control, r.id))) for r in built)
+
+
+def _kind(asked: Request) -> str:
+    return "restatement" if asked.restate else "plan"
 
 
 def _look(context: Context, asked: Request, named: str) -> _Planned:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,10 +47,10 @@ def query_views(context: Context, query: str, *, environment: str | None, limit:
     shown = context.control.environments.read(name)
     environments = context.control.environments.names()
     query = _in_schemas(query, environments)
-    parts = context.provisional(shown)
-    spark = show_environment(context.spark, shown, context.warehouse, _mentioned(query, name), parts)
+    parts, mentioned = context.provisional(shown), _mentioned(query)
+    spark = show_environment(context.spark, shown, context.warehouse, _of(name, mentioned), parts)
     for other in environments:
-        if other != name and (models := _mentioned(query, other)):
+        if other != name and (models := _of(other, mentioned)):
             show_environment(spark, context.control.environments.read(other), context.warehouse, models)
     views = [f"{schema_name(name)}.{model}" for model in sorted(shown.pointers)]
     columns, rows = first_rows(spark, query, at_most=limit + 1, views=views)
@@ -66,19 +68,42 @@ def show_views(context: Context, *, environment: str | None) -> ShownViews:
     return ShownViews(spark=spark, views=views, revision=shown.revision)
 
 
-def _mentioned(query: str, environment: str) -> list[str] | None:
-    """The models that a query may mean, so that only their views are made; None when that cannot be told."""
+def _mentioned(query: str) -> list[tuple[str, str]] | None:
+    """Schema and name of the tables that a query may mean, so that only their views are made; None when that cannot be
+    told."""
     import sqlglot
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
     try:
-        tree = sqlglot.parse_one(query, dialect="spark")
+        with _silent():
+            tree = sqlglot.parse_one(query, dialect="spark")
     except SqlglotError:
         return None
     if not isinstance(tree, exp.Query):
         return None
-    return [t.name for t in tree.find_all(exp.Table) if t.db.lower() == schema_name(environment).lower()]
+    return [(t.db.lower(), t.name) for t in tree.find_all(exp.Table)]
+
+
+def _of(environment: str, mentioned: Sequence[tuple[str, str]] | None) -> list[str] | None:
+    """Those that are models of an environment."""
+    schema = schema_name(environment).lower()
+    return None if mentioned is None else [name for place, name in mentioned if place == schema]
+
+
+@contextmanager
+def _silent() -> Generator[None]:
+    """Without the parser's warnings of statements (`SHOW VIEWS`) that it leaves to Spark."""
+    logger = logging.getLogger("sqlglot")
+    logger.addFilter(_nothing)
+    try:
+        yield
+    finally:
+        logger.removeFilter(_nothing)
+
+
+def _nothing(_: logging.LogRecord) -> bool:
+    return False
 
 
 def _in_schemas(query: str, environments: Sequence[str]) -> str:

@@ -46,7 +46,6 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     One failed batch does not stop the others. Nothing missing means that no engine is opened. Raises SettingsError when
     none can be opened on this machine.
     """
-    began = time.monotonic()
     model, version = bench.project.models[name], bench.version(name)
     removals = removals_of(bench, name)  # before the look: a table that was seen may be removed at any time
     have, heads = current_coverage(bench, name)
@@ -100,7 +99,7 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
             span = (good | recheck).span
             assert span is not None
             return replace(nothing, failures=(Failure(interval=span, error=str(error)),))
-        work = _Work(good=good, recheck=recheck, todo=todo, removals=removals, began=began)
+        work = _Work(good=good, recheck=recheck, todo=todo, removals=removals)
         return _carry_out(bench, nothing, work, have, heads, become_writer)
 
 
@@ -112,7 +111,6 @@ class _Work:
     recheck: Ranges
     todo: list[Interval]
     removals: frozenset[Removal]
-    began: float
 
 
 def _carry_out(
@@ -146,6 +144,7 @@ def _carry_out(
         bench.listen(ModelDone(model=name))
         return replace(nothing, failures=(Failure(interval=good.span or next(iter(intervals)), error=str(error)),))
     worker = Worker(bench=bench, job=job, digest=audits_digest(model), removals=work.removals, engine=engine)
+    began = time.monotonic()
     for again in range(1 + model.retries):
         _run_all(worker, todo)
         audit_built(worker, intervals)
@@ -177,7 +176,7 @@ def _carry_out(
         rows=worker.rows,
         bytes=worker.bytes,
         changes=worker.changes,
-        wall=time.monotonic() - work.began,
+        wall=time.monotonic() - began,
         seconds=dict(worker.seconds),
     )
 

@@ -31,7 +31,8 @@ class Wait:
 class Outcome:
     """What a build did for one model. `green` is what of the requested intervals is complete now, whoever built it.
 
-    `seconds` are summed over batches by phase (`write`, `audit`, `record`); batches overlap, so they may exceed `wall`.
+    `seconds` are summed over batches by phase (`write`, `audit`, `record`); batches overlap, so they may exceed `wall`,
+    which is from the first batch on, without opening Spark.
     """
 
     model: str

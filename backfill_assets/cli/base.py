@@ -179,11 +179,11 @@ def tell_promoted(done: Promoted, *, as_json: bool) -> None:
     from backfill_assets.core.codec import to_plain
 
     if as_json:
-        more = {"rules": list(done.notes), "amendment": to_plain(done.amendment)}
+        more = {"rules": list(done.notes), "amendment": to_plain(done.amendment), "waiting": to_plain(done.waiting)}
         print_json(promotion_json(done.before, done.environment, done.verdict) | more)
     else:
         print_amendment(done.amendment)
-        print_promotion(done.before, done.environment, done.verdict)
+        print_promotion(done.before, done.environment, done.verdict, done.waiting)
         print_notes(done.notes)
     if not done.verdict.open:
         raise typer.Exit(CLOSED)

@@ -189,6 +189,7 @@ def apply(
     from backfill_assets.cli.applied import applied_json, print_applied
     from backfill_assets.cli.plan_text import print_ahead, print_copied, print_frozen, print_warnings
     from backfill_assets.cli.plans import print_amendment, print_opened
+    from backfill_assets.cli.rules import print_notes
 
     request, reason = explained(request, why), reason_of(outside_windows, "--outside-windows")
     size = sample_of(sample, by)
@@ -212,6 +213,7 @@ def apply(
         print_frozen(started.whole, context.project)
         print_ahead(started.ahead)
         print_warnings(started.odd)
+        print_notes(started.notes)
         if started.maintenance:
             echo(started.maintenance.sentence)
     hold = context.hold(regardless=reason, waits=not no_wait)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
+from backfill_assets.app.promote import WaitingMove
 from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.core.pointer import Pointer
@@ -15,8 +16,10 @@ from backfill_assets.state.environment import Environment
 from backfill_assets.state.releases import elsewhere
 
 
-def print_promotion(before: Environment, after: Environment, verdict: Verdict) -> None:
-    """What moved, or everything that is in the way."""
+def print_promotion(
+    before: Environment, after: Environment, verdict: Verdict, waiting: Sequence[WaitingMove] = ()
+) -> None:
+    """What moved, or everything that is in the way; and which plans are `waiting` where nothing moved."""
     console = out()
     if not verdict.open:
         count = len(verdict.obstacles)
@@ -27,6 +30,8 @@ def print_promotion(before: Environment, after: Environment, verdict: Verdict) -
         return
     if not verdict.pointers:
         console.print(f"{after.name} shows all of it already: nothing to promote.")
+        for one in waiting:
+            console.print(Text(f"{one} waits: ") + Text(f"backfill promote {one.plan}", style="bold"))
         return
     release = after.releases[verdict.pointers[0].model]
     console.print(

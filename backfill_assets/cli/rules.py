@@ -112,6 +112,6 @@ def print_change(change: RulesChange) -> None:
 
 
 def print_notes(notes: Sequence[str]) -> None:
-    """That approvals are off, and where files say other rules than those in force."""
+    """What there is to say of whose approval counts: that none is asked for, that files say other rules, and so on."""
     for note in notes:
         out().print(Text(note, style="yellow"))

@@ -22,6 +22,7 @@ from backfill_assets.defs.diff import log_checked
 from backfill_assets.defs.job import Launched, job, not_moved
 from backfill_assets.defs.links import link_run
 from backfill_assets.defs.names import run_tag
+from backfill_assets.defs.next_words import promote_words, what_comes_next
 from backfill_assets.defs.report import done_text, failure_text, held_text, log_outcome
 from backfill_assets.defs.safe_log import Log
 from backfill_assets.plan.amendment import Amendment
@@ -33,8 +34,9 @@ from backfill_assets.plan.other_ways import other_ways
 from backfill_assets.plan.request_parsing import days_of, reason_of
 from backfill_assets.plan.scope_text import scope_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
-from backfill_assets.plan.stages import PlanWarning
+from backfill_assets.plan.stages import PlanWarning, Promote
 from backfill_assets.project.dagster_names import APPLY_STEP
+from backfill_assets.promote.lifecycle import find_plan
 
 
 @job(
@@ -87,6 +89,9 @@ def apply_job(run: Launched) -> None:
         raise dg.Failure(description="\n\n".join(bad), allow_retries=False)
     if command := left_of_plan(context, started):
         run.log.info(f"more of the plan is missing: launch this without only, or {command}")
+    elif started.stored and not config["promote"] and any(isinstance(s, Promote) for s in started.plan.stages):
+        record = find_plan(context.control, started.stored)
+        run.log.info(f"plan {record.id}: {what_comes_next(context, record)}")
     if started.sample:
         rest = estimate_plan(context, plan_request(context, request, facts=built.facts))
         for stage in rest.stages:
@@ -172,6 +177,8 @@ def _log_started(run: Launched, started: Started) -> None:
     for obstacle in started.ahead:
         log.warning(f"this can be built, but not be shown then: {obstacle}")
     _log_odd(log, started.odd)
+    for sentence in started.notes:
+        log.warning(sentence)
     for sentence in smallest_words(plan, models, started.estimate):
         log.info(sentence)
     if started.maintenance:
@@ -202,4 +209,6 @@ def _log_promoted(run: Launched, done: Promoted) -> None:
         raise not_moved(run.context, done.verdict.obstacles)
     if not done.verdict.pointers:
         run.log.info(f"{run.context.environment} shows everything already; nothing was moved")
+    for one in done.waiting:
+        run.log.info(f"{one} waits: {promote_words(run.context, one.plan)}")
     run.report_views()

@@ -22,13 +22,13 @@ from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pin import Pins
 from backfill_assets.defs.diff import log_checked
 from backfill_assets.defs.links import link_run, review_link
-from backfill_assets.defs.names import job_text, model_key
+from backfill_assets.defs.names import model_key
+from backfill_assets.defs.next_words import what_comes_next
 from backfill_assets.defs.partitions import partition_start
 from backfill_assets.defs.plan_tags import named_plan, recorded_plan, recording
 from backfill_assets.defs.report import Worked
 from backfill_assets.defs.runs import BACKFILL_TAG
 from backfill_assets.defs.safe_log import Log
-from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.copied import Copied
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen_text import continued_words
@@ -39,7 +39,6 @@ from backfill_assets.plan.stages import Build, Request
 from backfill_assets.plan.stored import stored_plan, stored_request
 from backfill_assets.promote.lifecycle import find_plan, parallel_plan_text
 from backfill_assets.state.plans import PlanRecord, PlanStatus
-from backfill_assets.state.required_approvals import titled
 
 Scope = Mapping[str, Interval]
 """Model → the range that is materialized of it."""
@@ -119,24 +118,10 @@ def worked_on(context: Context, step: dg.AssetExecutionContext, plan: str) -> Wo
         checked = check_rows(context, plan_by_now(context, facts, record), record.id, facts)
         wrong = problems(checked.texts)
         log_checked(context.project, step, checked)
-    said = _next(context, record)
+    said = what_comes_next(context, record)
     Log(step).info(f"plan {record.id}: {said}")
     metadata = {"plan": record.id, "next": said, **review_link("plan", record.id)}
     return Worked(metadata=metadata, problems=tuple(wrong))
-
-
-def _next(context: Context, record: PlanRecord) -> str:
-    """What somebody does now, in a terminal or with Dagster's jobs."""
-    if not record.live:
-        return f"it is {record.status.value}"
-    if record.status is not PlanStatus.APPLIED:
-        command = apply_command(stored_request(context.control, record.id))
-        return f"not complete yet: materialize the rest, or `{command}`"
-    said = stored_plan(context.control, record.id)
-    asks = [titled(one.owner, one.roles, "somebody else") for one in (said.asked if said else ())]
-    by_job, promote = (job_text(context.project, command) for command in ("approve", "promote"))
-    approve = f"{' and '.join(asks)} approve: `backfill approve {record.id}` or {by_job}, then " if asks else ""
-    return f"{approve}`backfill promote {record.id}` or {promote} with plan: {record.id}"
 
 
 def _covers(context: Context, facts: Facts, record: PlanRecord, scope: Scope) -> bool:

@@ -128,8 +128,8 @@ def _for(owner: str) -> str:
 
 def _kept(said: Plan) -> dict[str, str]:
     """Why models are left as they are: what they do not read, where that is the reason."""
-    because = said.because
-    return {name: f"it {listed(because[name])}" if because.get(name) else why for name, why in said.kept.items()}
+    reads = {name: why for name, why in said.because.items() if all(each.startswith("reads") for each in why)}
+    return {name: f"it {listed(reads[name])}" if reads.get(name) else why for name, why in said.kept.items()}
 
 
 def _newest(inputs: Inputs) -> datetime:

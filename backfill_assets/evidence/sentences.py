@@ -22,6 +22,7 @@ from backfill_assets.evidence.shape import (
 )
 from backfill_assets.evidence.value_changes import ValueChange, compared, value_changes
 from backfill_assets.plan.category import Category
+from backfill_assets.plan.reasons import OWN_CODE
 from backfill_assets.plan.scope_text import scope_rows
 from backfill_assets.state.required_approvals import titled
 
@@ -128,7 +129,7 @@ def _values_moved(change: Change, measured: Mapping[str, Any]) -> list[str]:
 def because(change: Change) -> str:
     """The reason of a change, as half a sentence."""
     return listed(
-        "its own definition was changed" if reason == "its own code changed" else _reading(reason)
+        "its own definition was changed" if reason == OWN_CODE else _reading(reason)
         for reason in change.because
         if not reason.startswith("reads none")
     )

@@ -49,8 +49,7 @@ class StageActual:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actual:
-    """What it really took. `seconds` are from `began`, so with opening the session, to the last record, without what
-    was waited."""
+    """What it really took. `seconds` are from `began` to the last record, without what was waited."""
 
     stages: tuple[StageActual, ...]
     seconds: float
@@ -58,9 +57,13 @@ class Actual:
     bytes: int
     used: float | None
     cost: float | None
+    opening: float = 0.0
+    """Seconds before its first batch, in which the Spark session was opened: no part of the others, as estimates do not
+    know them."""
 
     def to_json(self) -> dict[str, object]:
         return {
+            **({"opening": round(self.opening, 4)} if self.opening else {}),
             "stages": [stage.to_json() for stage in self.stages],
             "seconds": round(self.seconds, 4),
             "rows": self.rows,
@@ -94,9 +97,7 @@ def actual(
         worked += [Interval(_begun(e), e.at) for e in of_stage if e.kind is Kind.BUILT and e.seconds > 0]
         if isinstance(stage, Build):
             found.append(_what_it_took(stage, models[stage.model].cadence, of_stage))
-    took = Ranges((Interval(began, latest),)) if began < latest else NOTHING
-    idle = waited - Ranges.of(worked)
-    seconds = sum((part.end - part.start).total_seconds() for part in took - idle)
+    seconds = _seconds(began, latest, waited - Ranges.of(worked))
     return Actual(
         stages=tuple(found),
         seconds=seconds,
@@ -105,6 +106,27 @@ def actual(
         used=price and price.units_per_hour * seconds / 3600,
         cost=price and price.per_hour * seconds / 3600,
     )
+
+
+def actual_of_run(
+    entries: Sequence[Entry],
+    stages: Sequence[Build | Audit],
+    models: Mapping[str, Model],
+    *,
+    began: datetime,
+    waited: Ranges = NOTHING,
+    price: Cost | None = None,
+) -> Actual:
+    """The same of one run's entries, from its first batch on, as packets and estimates count; what was before is said
+    beside."""
+    first = min((e.at for e in entries if e.kind is Kind.STARTED and e.at > began), default=began)
+    took = actual(entries, stages, models, began=first, waited=waited, price=price)
+    return replace(took, opening=_seconds(began, first, waited))
+
+
+def _seconds(begin: datetime, end: datetime, without: Ranges) -> float:
+    parts = Ranges((Interval(begin, end),)) - without if begin < end else NOTHING
+    return sum((part.end - part.start).total_seconds() for part in parts)
 
 
 def _what_it_took(stage: Build, cadence: Cadence, entries: Sequence[Entry]) -> StageActual:

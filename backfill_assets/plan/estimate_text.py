@@ -10,7 +10,13 @@ from backfill_assets.plan.estimate import PlanEstimate
 
 
 def comparison(before: PlanEstimate, after: Actual) -> str:
-    """The estimate against what it really took, in one sentence; what was not estimated is not judged."""
+    """The estimate against what it really took, in one sentence; what was not estimated is not judged. Opening Spark,
+    which no estimate knows, is said beside."""
+    opening = f" Before its first batch, opening Spark took {duration(after.opening, after.opening)}."
+    return _against(before, after) + (opening if after.opening >= 1 and after.seconds else "")
+
+
+def _against(before: PlanEstimate, after: Actual) -> str:
     if not after.seconds and any(s.count < s.planned for s in after.stages):
         return "Nothing of it was built."
     took = f"Took {duration(after.seconds, after.seconds)}"

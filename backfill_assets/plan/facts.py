@@ -19,6 +19,7 @@ from backfill_assets.core.segments import Segments, logic_of
 from backfill_assets.plan.bounds import bounded
 from backfill_assets.plan.changed_texts import ChangedText, Checks, changed_texts
 from backfill_assets.plan.lineage_changes import ColumnTexts, written_then
+from backfill_assets.plan.own_change import OwnChange, own_changes
 from backfill_assets.plan.shown_whole import with_shown_whole
 from backfill_assets.plan.versions import BuiltVersion, invalidated, shown_segments
 from backfill_assets.state.control import Control
@@ -60,6 +61,8 @@ class Facts:
     """The time zone of its days; empty: UTC."""
     algorithms: Mapping[str, int] = field(default_factory=dict[str, int])
     """By which rules that signature was made."""
+    itself: Mapping[str, OwnChange] = field(default_factory=dict[str, OwnChange])
+    """What, besides upstream models, is other than in the version that is shown; of models whose code is another."""
     rewritten: tuple[ChangedText, ...] = ()
     """The models whose version was built by another text than the one that is loaded."""
     text_checks: Checks = field(default_factory=dict[tuple[str, str, str], TextCheck])
@@ -195,6 +198,7 @@ def read_facts(
         shown={name: record.signature for name, record in recorded.items()},
         zones=zones,
         algorithms={name: record.algorithm for name, record in recorded.items()},
+        itself=own_changes(project, shown, recorded),
         written={name: written_then(record.definition) for name, record in recorded.items()},
         spelled={key: tuple(c for c, _ in record.columns) for key, record in versions.items() if key[0] in names},
         released=_released(project, shown, releases, names),

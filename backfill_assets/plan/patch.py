@@ -14,6 +14,7 @@ from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import NO_ROWS, Segments, revision_of
 from backfill_assets.plan.missing import wanted
+from backfill_assets.plan.own_change import OwnChange
 from backfill_assets.plan.select import one_of
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage
@@ -76,16 +77,17 @@ def restatement(
     sources: Mapping[str, Mapping[str, object]],
     now: datetime,
     lapsed: Mapping[str, Ranges],
+    itself: Mapping[str, OwnChange] | None = None,
 ) -> dict[str, Patch]:
     """The intervals to compute again, of the models that are named and of all that read them, in revisions.
 
     A revision's name follows from what is restated, what is shown and what the sources are: an interrupted restatement
     is taken up, one of later source data is another. Open intervals, and `lapsed` ones, are not among them: they are
-    built again in any case. Raises PlanError for what the environment does not show.
+    built again in any case. Raises PlanError for what the environment does not show; `itself` says why it does not.
     """
     asked: dict[str, Ranges] = {}
     for name, interval in restate:
-        model = _shown(project, environment, name)
+        model = _shown(project, environment, name, itself or {})
         asked[name] = asked.get(name, Ranges()) | Ranges((model.cadence.cover(interval),))
     patches: dict[str, Patch] = {}
     for name, model in project.models.items():
@@ -100,7 +102,7 @@ def restatement(
                 again = again | Ranges.of(affected_interval(model, above, part) for part in parts)
         again = (again & pointer.covers & model.expected(now)) - lapsed.get(name, NOTHING)
         if again:
-            _shown(project, environment, name)
+            _shown(project, environment, name, itself or {})
             read = [[u.name, pin] for u in model.upstreams if (pin := sources.get(u.name))]
             revision = digest(
                 str(again), pointer.id, read, [patches[u.name].version for u in model.upstreams if u.name in patches]
@@ -167,15 +169,22 @@ def affected_by(calendar: Calendar, lookback: int, upstream: Calendar, part: Int
     return Interval(over.start, calendar.cadence.shift(over.end, lookback))
 
 
-def _shown(project: Project, environment: Environment, name: str) -> Model:
+def _shown(project: Project, environment: Environment, name: str, itself: Mapping[str, OwnChange]) -> Model:
     if name not in project.models:
         one_of(list(project.models), name)
-    pointer = environment.pointers.get(name)
-    if pointer is None or pointer.version != project.fingerprints[name]:
-        shows = f"{pointer.version}" if pointer else "nothing of it"
+    pointer, version = environment.pointers.get(name), project.fingerprints[name]
+    if pointer is not None and pointer.version == version:
+        return project.models[name]
+    found = itself.get(name)
+    if pointer is not None and found is not None and found.around and not found.code:
         raise PlanError(
-            f"{name} cannot be restated: {environment.name} shows {shows}, the code says {project.fingerprints[name]}",
-            why="a restatement computes published history again with the logic that is published",
-            fix="promote the code's version first, or restate with the code that is published",
+            f"{name} cannot be restated: {environment.name} shows {pointer.version}, it would be {version} by now",
+            why=f"its code is the same, but {'; '.join(found.around)}",
+            fix=f"compute all of it by that and promote it: backfill apply --select {name}; or put that back as it was",
         )
-    return project.models[name]
+    raise PlanError(
+        f"{name} cannot be restated: {environment.name} shows {pointer.version if pointer else 'nothing of it'}, the"
+        f" code says {version}",
+        why="a restatement computes published history again with the logic that is published",
+        fix="promote the code's version first, or restate with the code that is published",
+    )

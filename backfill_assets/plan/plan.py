@@ -61,7 +61,9 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
 
 def _restated(project: Project, facts: Facts, request: Request) -> Plan:
     """Published days are computed again."""
-    patches = restatement(project, facts.environment, request.restate, facts.sources, facts.now, facts.lapsed)
+    patches = restatement(
+        project, facts.environment, request.restate, facts.sources, facts.now, facts.lapsed, facts.itself
+    )
     asked = list(dict.fromkeys(name for name, _ in request.restate))
     refuse_mixing(project, facts.environment, patches, asked)
     if request.where or request.ids:

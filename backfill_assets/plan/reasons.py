@@ -8,15 +8,20 @@ from collections.abc import Mapping
 from backfill_assets.core.model import UNKNOWN, Project, Signature
 from backfill_assets.core.wording import first_few
 from backfill_assets.plan.category import Category, Change, affects
+from backfill_assets.plan.own_change import OwnChange
 
+OWN_CODE = "its own code changed"
 ROWS = "its rows"
 """What a column is said to be in when it decides which rows there are."""
 
 
-def reasons(project: Project, name: str, changes: Mapping[str, Change]) -> tuple[str, ...]:
+def reasons(
+    project: Project, name: str, changes: Mapping[str, Change], itself: OwnChange | None = None
+) -> tuple[str, ...]:
     """One sentence for each upstream model that changed: which of its changed columns this model reads, and in what.
 
-    A model that changed without any of that changed in its own code; that is a sentence too.
+    So has what is otherwise of its sources, by `itself`. A model that changed without any of that changed in its own
+    code; that is a sentence too.
     """
     found: list[str] = []
     touched = False
@@ -41,9 +46,11 @@ def reasons(project: Project, name: str, changes: Mapping[str, Change]) -> tuple
             moved = (*change.columns, *change.removed, *change.added)
             found.append(f"reads none of what changed in {upstream.name} ({first_few(moved)})")
     own = changes.get(name)
-    if own is not None and own.category not in (Category.UNCHANGED, Category.NEW) and not touched:
-        found.insert(0, "its own code changed")
-    return tuple(found)
+    if own is None or own.category in (Category.UNCHANGED, Category.NEW):
+        return tuple(found)
+    around = itself.around if itself else ()
+    code = not touched and (not around or (itself is not None and itself.code))
+    return (*([OWN_CODE] if code else []), *around, *found)
 
 
 def reads_of(signature: Signature, upstream: str) -> dict[str, set[str]]:

@@ -79,7 +79,9 @@ def because(
 ) -> dict[str, tuple[str, ...]]:
     """Model → what of it, or of what it reads, made it change; of those of which there is something to say."""
     found = {
-        name: without_days(project, facts, name) or unproved(project, facts, name) or reasons(project, name, changes)
+        name: without_days(project, facts, name)
+        or unproved(project, facts, name)
+        or reasons(project, name, changes, facts.itself.get(name))
         for name in names
     }
     return {name: said for name, said in found.items() if said}

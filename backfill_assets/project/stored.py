@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any, cast
@@ -54,21 +54,28 @@ def declared_otherwise(project: Project, model: Model, stored: Mapping[str, obje
 
     `model` is as stored; `signature` the version's, which says what of a source's columns it reads.
     """
+    return next(what_is_otherwise(project, model, stored, signature), "")
+
+
+def what_is_otherwise(
+    project: Project, model: Model, stored: Mapping[str, object], signature: Signature
+) -> Iterator[str]:
+    """All of these reasons."""
     if "project" not in stored:
-        return UNSAID
+        yield UNSAID
+        return
     then = cast(Mapping[str, Mapping[str, str]], stored["project"])
     for upstream in model.upstreams:
         if (source := project.sources.get(upstream.name)) is None:
             continue
         if source.name not in then["sources"] or _place(then["sources"][source.name]) != _place(source.declared):
-            return f"its source {source.name} is declared otherwise than when it was published"
+            yield f"its source {source.name} is declared otherwise than when it was published"
+            continue
         # Records of older releases may have columns by name, which says nothing of their places.
         ordered = named_by(stored) >= BY_PLACE
-        if why := _columns_otherwise(source, upstream, then["sources"][source.name], signature, ordered=ordered):
-            return why
+        yield from _columns_otherwise(source, upstream, then["sources"][source.name], signature, ordered=ordered)
     if settings_that_count(then["spark"]) != settings_that_count(project.settings.spark):
-        return "the Spark settings are others than when it was published"
-    return ""
+        yield "the Spark settings are others than when it was published"
 
 
 def _place(declared: str) -> tuple[object, ...]:
@@ -87,8 +94,8 @@ def _place(declared: str) -> tuple[object, ...]:
 
 def _columns_otherwise(
     source: Source, upstream: Upstream, declared: str, signature: Signature, *, ordered: bool
-) -> str:
-    """Which column has another type by now, or is gone, or came, so that the version would read something else.
+) -> Iterator[str]:
+    """Which columns have another type by now, or are gone, or came, so that the version would read something else.
 
     Of code that nobody looks into that is any column; one that came reaches no code that is given the columns that it
     was made from. Nothing, where the entry of then, or that of now, says no columns.
@@ -97,7 +104,7 @@ def _columns_otherwise(
     then = {name.lower(): said.get("type") or "" for name, said in cast(Any, entry.get("columns") or {}).items()}
     now = {c.name.lower(): c.type for c in source.columns}
     if not then or not now:
-        return ""
+        return
     said = source.columns_by == "place" and (ordered or list(then) != sorted(then))
     places = [list(columns) for columns in (then, now)] if said else []
     refs = signature.row_reads.union(*signature.column_reads.values())
@@ -108,17 +115,17 @@ def _columns_otherwise(
         read = whole or name in reads
         if name in now and now[name] != type_ and read:
             where = f"column {name} of its source {source.name}"
-            return f"{where} is {now[name]} by now, and was {type_} when it was published"
-        if name not in now and (read or ALL in would):
-            return f"column {name} of its source {source.name} is gone, and was there when it was published"
-        if name in now and read and len({columns.index(name) for columns in places}) > 1:
-            return f"column {name} of its source {source.name}, whose files have no names for it, is at another place"
+            yield f"{where} is {now[name]} by now, and was {type_} when it was published"
+        elif name not in now and (read or ALL in would):
+            yield f"column {name} of its source {source.name} is gone, and was there when it was published"
+        elif name in now and read and len({columns.index(name) for columns in places}) > 1:
+            yield f"column {name} of its source {source.name}, whose files have no names for it, is at another place"
     given = {c.lower() for c in upstream.columns}
     if given and given <= now.keys():
-        return ""
+        return
     for name in (n for n in now if n not in then):
         if whole or ALL in would or name in would:
-            return f"column {name} of its source {source.name} is there by now, and was not when it was published"
+            yield f"column {name} of its source {source.name} is there by now, and was not when it was published"
     return ""
 
 

@@ -9,15 +9,20 @@ from datetime import datetime
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
+from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.stored import stored_request
 from backfill_assets.promote.approval import ApprovalSubject, PlanReview, rules_of, subject
 from backfill_assets.promote.gate import Verdict
+from backfill_assets.promote.lone_authors import WAY_OUT, lone
 from backfill_assets.state.approval_validity import approver, objection, unsigned, who_may
 from backfill_assets.state.approvals import FORMATTED, TO_COME, Approval
+from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.people import person_of
-from backfill_assets.state.plans import PlanRecord
+from backfill_assets.state.plans import PlanRecord, PlanStatus
 from backfill_assets.state.required_approvals import titled
+from backfill_assets.state.rules import Rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,16 +79,23 @@ def statements(
     refused = [a for a in made if problems[a.owner]]
     if refused and (owners or len(refused) == len(made)):
         first = refused[0]
-        asked = "; ".join(
-            f"{titled(o, about.roles[o], 'models without an owner')}: {who_may(o, rules)}" for o in about.owners
-        )
         raise PlanError(
             f"{approver(first)} may not approve plan {case.record.id} for {first.owner or 'models without an owner'}",
             why=problems[first.owner],
-            fix=f"ask those whose approval it needs ({asked})"
+            fix="; ".join(_ways(about, rules, case.record))
             + (_SIGN.format(case.record.id) if unsigned(first, rules) else _ALONE),
         )
     return [replace(a, signature="") for a in made if not problems[a.owner]]
+
+
+def _ways(about: ApprovalSubject, rules: Rules, record: PlanRecord) -> list[str]:
+    """Whom to ask, and what to do where nobody is left but the authors."""
+    may = {owner: who_may(owner, rules, record.authors) for owner in about.owners}
+    asked = [f"{titled(o, about.roles[o], 'models without an owner')}: {who}" for o, who in may.items() if who]
+    said = [f"ask those whose approval it needs ({'; '.join(asked)})"] if asked else []
+    if stuck := ", ".join(owner for owner, who in may.items() if not who):
+        said.append(f"{lone(stuck)}: {WAY_OUT.format(stuck)}")
+    return said
 
 
 _SIGN = "; sign it with a key: backfill approve {0} --key FILE, or elsewhere what backfill approve {0} --prepare says"
@@ -95,6 +107,33 @@ def onward(shown: Environment, scope: Mapping[str, Ranges]) -> dict[str, datetim
     ends = {n: p.covers.span.end for n, p in shown.pointers.items() if p.covers.span}
     spans = {name: part.span for name, part in scope.items()}
     return {n: ends[n] for n, span in spans.items() if span and n in ends and span.end == ends[n]}
+
+
+def refuse_ended(control: Control, record: PlanRecord) -> None:
+    """Raises PlanError for a plan that is not open any more: no approval of it counts."""
+    at, again = f"at {record.since:%Y-%m-%d %H:%M} UTC", apply_command(stored_request(control, record.id))
+    match record.status:
+        case PlanStatus.ABANDONED:
+            raise PlanError(
+                f"plan {record.id} was abandoned",
+                why=f"that was {at}; approvals of it do not count, and what it built is not promoted",
+                fix=f"make it again, and approve it then: {again}",
+            )
+        case PlanStatus.SUPERSEDED:
+            raise PlanError(
+                f"plan {record.id} was superseded",
+                why=f"a newer plan of the same person took its place {at}; approvals of the older one do not count",
+                fix="approve the newer one: `backfill plans` has its id",
+            )
+        case PlanStatus.PROMOTED:
+            named = [r.id for r in control.releases.all(record.environment) if record.id in r.evidence]
+            raise PlanError(
+                f"plan {record.id} was promoted already{f', in release {named[-1]}' if named else ''}",
+                why=f"that was {at}: nothing of it waits for an approval",
+                fix="nothing is left to do; to undo it: backfill rollback",
+            )
+        case PlanStatus.OPEN | PlanStatus.APPLIED:
+            pass
 
 
 def complete(record: PlanRecord, verdict: Verdict) -> None:
@@ -120,7 +159,7 @@ def _check(record: PlanRecord, about: ApprovalSubject, owners: tuple[str, ...], 
     for owner in owners:
         if owner not in about.owners:
             raise PlanError(
-                f"{owner} is not asked about what plan {record.id} changes",
+                f"{owner or 'somebody for models without an owner'} is not asked about what plan {record.id} changes",
                 why=f"asked are: {'; '.join(named)}",
                 fix="name one of these with --for",
             )

@@ -159,6 +159,9 @@ class _Pages:
         if not digest or not hmac.compare_digest(said.get("token", "").encode(), wanted.encode()):
             why = "it was made for somebody else, another plan or other rows"
             return _message(request, 403, "This form is not yours", why=why, fix="load the plan's page again")
+        if "owner" not in said and not _signed(said):
+            why = "somebody is asked for one owner at a time: the field `owner` says for which"
+            return _message(request, 400, "The form names no owner", why=why, fix="send it from the plan's page")
         try:
             await run_in_threadpool(self._record, who, plan, digest, said)
         except BackfillError as error:
@@ -169,14 +172,13 @@ class _Pages:
         context = self._open()
         context.acting = who
         find_plan(context.control, plan)  # a change of the rules is approved in a terminal
-        signed = said.get("statement", "").strip() or said.get("signature", "").strip()
-        if signed:
+        if _signed(said):
             given = Prepared(statement=said.get("statement", ""), signature=said.get("signature", ""))
             approve(context, ApprovalRequest(plan=plan, prepared=given, seen=digest))
             return
         accepted = {k.removeprefix(ACCEPTED): v for k, v in said.items() if k.startswith(ACCEPTED) and v.strip()}
         asked = ApprovalRequest(
-            plan=plan, owners=(said.get("owner", ""),), reason=said.get("reason", ""), accepted=accepted, seen=digest
+            plan=plan, owners=(said["owner"],), reason=said.get("reason", ""), accepted=accepted, seen=digest
         )
         approve(context, asked)
 
@@ -263,6 +265,11 @@ def _page(request: Request, template: str, context: Context, began: float, **val
     said: dict[str, Any] = {"project": context.project.settings.name, "environment": context.environment}
     said |= {"base": _base(request), "read": datetime.now(UTC), "took": time.monotonic() - began}
     return HTMLResponse(rendered(template, **said, **values))
+
+
+def _signed(said: Mapping[str, str]) -> bool:
+    """Whether a form has a statement that was signed elsewhere, or a part of one."""
+    return bool(said.get("statement", "").strip() or said.get("signature", "").strip())
 
 
 def _message(request: Request, status: int, what: str, *, why: str, fix: str) -> Response:

@@ -72,17 +72,31 @@ def listed_for(owner: str, rules: Rules) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(name for names in listed for name in names)) if listed else None
 
 
-def who_may(owner: str, rules: Rules) -> str:
-    """Who may approve for an owner, in words."""
+def who_may(owner: str, rules: Rules, authors: Collection[str] = ()) -> str:
+    """Who may approve for an owner, in words; of a plan by `authors`, "" where nobody but these may."""
+    if only_authors(owner, rules, authors):
+        return ""
     listed = listed_for(owner, rules)
     if listed is not None:
-        return ", ".join(listed)
+        return ", ".join(name for name in listed if not _is_author(name, rules, authors))
     if is_listed(rules.people, owner):
         accounts = [
             a for person, each in rules.people.items() if same_person(rules.people, person, owner) for a in each
         ]
         return f"{owner} ({', '.join(accounts)})"
     return f"{owner} itself (people lists no account of it, approvals.owners nobody for it)"
+
+
+def only_authors(owner: str, rules: Rules, authors: Collection[str]) -> bool:
+    """Whether nobody but a plan's authors may approve for an owner, while the rules let no author approve."""
+    if not owner or not authors or rules.approvals.self:
+        return False
+    listed = listed_for(owner, rules)
+    return all(_is_author(name, rules, authors) for name in ((owner,) if listed is None else listed))
+
+
+def _is_author(name: str, rules: Rules, authors: Collection[str]) -> bool:
+    return not rules.approvals.self and any(perhaps_same(rules.people, name, author) for author in authors)
 
 
 def speaks_for(name: str, owner: str, rules: Rules) -> bool:

@@ -23,7 +23,7 @@ from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.stages import Request
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.ledger import Entry, Kind, new_id
-from backfill_assets_tests.fakes import Cell, World, a_model, a_pointer, days, ranges
+from backfill_assets_tests.fakes import Cell, FakeEngine, World, a_model, a_pointer, days, ranges
 
 TEN = days("01", "10")
 ALL = "2024-01-01..2024-01-10"
@@ -213,6 +213,20 @@ def test_an_engine_that_cannot_be_opened_is_refused() -> None:
 
 class Killed(BaseException):
     """The process dies."""
+
+
+def test_opening_spark_is_no_work_of_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its seconds are from the first batch on, as those of the whole run and of packets are."""
+    world, clock = World(a_model("a", "raw")), [0.0]
+    opened = world.open_engine
+
+    def slow() -> FakeEngine:
+        clock[0] += 0 if world.engines_opened else 100  # once a process
+        return opened()
+
+    world.engine.before_scan = lambda *_: clock.__setitem__(0, clock[0] + 7)
+    monkeypatch.setattr("backfill_assets.build.build.time.monotonic", lambda: clock[0])
+    assert build(world.bench(engine=slow), "a", ranges(days("01", "05"))).wall < 100 < clock[0]
 
 
 def test_killed_between_the_commit_and_the_ledger_costs_that_batch_only() -> None:

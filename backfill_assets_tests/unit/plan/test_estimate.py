@@ -16,13 +16,14 @@ from backfill_assets.cli.estimates import estimate_lines, estimate_markdown
 from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.settings import Cost
-from backfill_assets.plan.actual import Actual, actual
+from backfill_assets.plan.actual import Actual, actual, actual_of_run
 from backfill_assets.plan.estimate import Estimate, PlanEstimate, estimate
 from backfill_assets.plan.estimate_text import comparison
 from backfill_assets.plan.sample import evenly_spaced
 from backfill_assets.plan.schedule import side_by_side, waves
 from backfill_assets.plan.spread import Spread
 from backfill_assets.plan.stages import Audit, Build
+from backfill_assets.state.at_work import seconds_at_work
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets_tests.fakes import a_model
 from backfill_assets_tests.strategies import EPOCH, day, sets_of_days, span
@@ -529,6 +530,21 @@ def test_what_it_really_took() -> None:
     }
     assert it_took().seconds == 0
     assert it_took().cost is None
+
+
+def test_a_run_counts_from_its_first_batch() -> None:
+    """As its packet does, and as estimates know it: opening Spark is said beside, and is nothing to judge."""
+    stages, begun = [a_build(PERFORMANCE, 0, 540)], replace(done(0, 540, 0, 5), kind=Kind.STARTED)
+    entries = [begun, done(0, 540, 55, 60)]
+    took = actual_of_run(entries, stages, MODELS, began=day(9), price=CORES)
+    assert (took.seconds, took.opening) == (55, 5) and took.seconds == seconds_at_work(entries)
+    assert took.cost == pytest.approx(55 / 60 * it_took(*entries, price=CORES).cost)
+    said = comparison(a_plan(*stages), took)
+    assert said == "Took 55 s, as estimated (42–98 s). Before its first batch, opening Spark took 5 s."
+    waited = Ranges((Interval(day(9), day(9) + timedelta(seconds=3)),))
+    assert actual_of_run(entries, stages, MODELS, began=day(9), waited=waited).opening == 2
+    audits = [judged(day(9) + timedelta(seconds=60), model="campaign_performance")]
+    assert actual_of_run(audits, stages, MODELS, began=day(9)).opening == 0, "nothing says when it began"
 
 
 def test_what_was_waited_is_no_work() -> None:

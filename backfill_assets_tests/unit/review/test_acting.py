@@ -259,3 +259,13 @@ def test_what_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
     ):  # fmt: skip
         with pytest.raises(SettingsError):
             given(**more)
+
+
+def test_a_form_without_an_owner(shop: Shop, app: Starlette) -> None:
+    """It is not taken for one about models that nobody owns."""
+    before, form = recorded(shop), form_of(shop, app, ANA)
+    answer = post(shop, app, {**FORM, **as_(ANA)}, **form)
+    assert answer.status == 400 and "The form names no owner" in answer.text
+    said = post(shop, app, {**FORM, **as_(ANA)}, **form, owner="").text
+    assert "somebody for models without an owner is not asked about" in said
+    assert recorded(shop) == before

@@ -1,0 +1,46 @@
+"""What of a model is other than in its shown version, besides the models that it reads? Its code, or its sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from backfill_assets.core.model import Model, Project
+from backfill_assets.plan.changed_texts import same_text
+from backfill_assets.project.stored import UNSAID, to_definition, what_is_otherwise
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.versions import Version
+
+_DECIDING = (
+    "cadence", "time_column", "lookback", "spark", "write", "dedupe", "grain", "updated_at", "code_version",
+)  # fmt: skip
+"""What of a header decides rows."""
+UNTOLD = "its code, or the columns of what it reads, changed"
+"""Where its text is the same, and its record does not say what its sources were."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnChange:
+    """How a model differs from its shown version."""
+
+    code: bool
+    """Its text is another one, or its header says something else of its rows."""
+    around: tuple[str, ...] = ()
+    """What is otherwise of the sources that it reads, and of Spark's settings: a sentence each."""
+
+
+def own_changes(project: Project, shown: Environment, recorded: Mapping[str, Version]) -> dict[str, OwnChange]:
+    """Of the models whose shown version is another one than the code's; `recorded` are the records of shown ones."""
+    return {
+        name: _own_change(project, project.models[name], record)
+        for name, record in recorded.items()
+        if name in project.models and shown.pointers[name].version != project.fingerprints[name]
+    }
+
+
+def _own_change(project: Project, model: Model, record: Version) -> OwnChange:
+    then, now = record.definition, to_definition(model)
+    code = not same_text(model, then) or any(name in then and then[name] != now[name] for name in _DECIDING)
+    around = what_is_otherwise(project, model, then, record.signature)
+    said = (UNTOLD if why == UNSAID else why for why in around if why != UNSAID or not code)
+    return OwnChange(code=code, around=tuple(said))

@@ -1,0 +1,83 @@
+"""Is a change of a source's columns told as that, and not as one of the model's code?"""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from backfill_assets.app.plan import plan_request
+from backfill_assets.core.errors import PlanError
+from backfill_assets.plan.stages import Plan, Request
+from backfill_assets_tests.projects import days, write_project
+from backfill_assets_tests.unit.plan.test_published_columns import declare, promoted
+from backfill_assets_tests.unsparked import promoted as released
+from backfill_assets_tests.unsparked import unsparked
+
+FEWER_DIGITS = '{id: bigint, at: timestamp, kind: string, amount: "decimal(10,0)"}'
+TYPE = "column amount of its source raw.events is decimal(10,0) by now, and was decimal(10,2) when it was published"
+
+
+def planned(root: Path) -> Plan:
+    return plan_request(unsparked(root), Request())
+
+
+def edit_code(root: Path, old: str, new: str) -> None:
+    file = root / "models" / "daily.sql"
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def test_a_type_is_the_sources(tmp_path: Path) -> None:
+    """No file of a model was touched."""
+    root = promoted(tmp_path)
+    declare(root, FEWER_DIGITS)
+    assert planned(root).because["daily"] == (TYPE,)
+
+
+@pytest.mark.parametrize(("old", "new"), [("sum(amount)", "sum(amount + 1)"), ("grain:", "lookback: 1\ngrain:")])
+def test_both_are_said(tmp_path: Path, old: str, new: str) -> None:
+    """Code and header are the model's own."""
+    root = promoted(tmp_path)
+    edit_code(root, old, new)
+    assert planned(root).because["daily"] == ("its own code changed",)
+    declare(root, FEWER_DIGITS)
+    assert planned(root).because["daily"] == ("its own code changed", TYPE)
+
+
+def test_of_a_delta_table_that_was_replaced(tmp_path: Path) -> None:
+    """Its columns are nowhere declared: they are read from its log, and a version remembers them."""
+    table = tmp_path / "data" / "ord"
+
+    def overwritten(v: pa.Array) -> None:
+        ds = pa.array([date(2024, 1, 1)] * len(v))
+        write_deltalake(table, pa.table({"ds": ds, "v": v}), mode="overwrite", schema_mode="overwrite")
+
+    overwritten(pa.array([1, 2], pa.int64()))
+    model = "/*\nstart: 2024-01-01\nend: 2024-01-02\nowner: ana@example.com\ngrain: [ds]\n*/\n"
+    query = "SELECT ds, sum(v) AS v FROM raw.ord WHERE ds >= :start AND ds < :end GROUP BY ds\n"
+    sources = "sources:\n  - {name: raw.ord, format: delta, path: data/ord, time_column: ds}\n"
+    write_project(tmp_path, {"total.sql": model + query}, sources=sources, clock="2024-01-03")
+    released(tmp_path)
+    overwritten(pa.array(["1", "2"]))
+    said = "column v of its source raw.ord is string by now, and was bigint when it was published"
+    assert planned(tmp_path).because["total"] == (said,)
+
+
+def test_a_restatement_is_not_told_of_code(tmp_path: Path) -> None:
+    """There is no code to promote first, and none that is published to restate with."""
+    root = promoted(tmp_path)
+    declare(root, FEWER_DIGITS)
+    asked = Request(restate=(("daily", days("2024-01-02")),))
+    with pytest.raises(PlanError) as caught:
+        plan_request(unsparked(root), asked)
+    assert "by now" in caught.value.what and "the code says" not in caught.value.what
+    assert TYPE in (caught.value.why or "")
+    assert "backfill apply --select daily" in (caught.value.fix or "")
+    edit_code(root, "sum(amount)", "sum(amount + 1)")
+    with pytest.raises(PlanError, match="the code says"):
+        plan_request(unsparked(root), asked)

@@ -1,0 +1,69 @@
+"""What is said to somebody who approves a plan that is over?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from backfill_assets.app.approve import ApprovalRequest, approval_statements, approve, approve_plan
+from backfill_assets.app.context import Context
+from backfill_assets.app.promote import promote_plan
+from backfill_assets.core.errors import PlanError
+from backfill_assets.promote.lifecycle import end_abandoned
+from backfill_assets.state.plans import PlanStatus
+from backfill_assets_tests.projects import small_project
+from backfill_assets_tests.unsparked import build, promoted, prove, unsparked
+
+ANA = "ana@example.com"
+
+
+def waiting(tmp_path: Path) -> tuple[Context, str]:
+    """A change of published rows that waits for Ana."""
+    root = promoted(small_project(tmp_path, days=2))
+    daily = root / "models" / "daily.sql"
+    daily.write_text(daily.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))
+    place = unsparked(root, user="dev")
+    build(place)
+    [plan] = [r.id for r in place.control.plans.all() if r.live]
+    prove(place, plan)
+    return place, plan
+
+
+def refused(place: Context, plan: str) -> PlanError:
+    with pytest.raises(PlanError) as caught:
+        approve(replace(place, acting=ANA), ApprovalRequest(plan=plan))
+    assert not place.control.approvals.of(plan) or "promoted" in caught.value.what
+    return caught.value
+
+
+def test_an_abandoned_plan(tmp_path: Path) -> None:
+    """Nothing of it is promoted: an approval would lead to a refusal. One that was stated before is not recorded."""
+    place, plan = waiting(tmp_path)
+    [said] = approval_statements(replace(place, acting=ANA), plan)
+    end_abandoned(place.control, place.log, place.warehouse, plan, by="dev", views=lambda: None)
+    told = refused(place, plan)
+    assert told.what == f"plan {plan} was abandoned" and "do not count" in told.why
+    assert told.fix == "make it again, and approve it then: backfill apply"
+    with pytest.raises(PlanError, match="was abandoned"):
+        approve_plan(replace(place, acting=ANA), said)
+
+
+def test_a_superseded_plan(tmp_path: Path) -> None:
+    """There is another one to approve."""
+    place, plan = waiting(tmp_path)
+    record = place.control.plans.all()[-1]
+    place.control.plans.mark([record], PlanStatus.SUPERSEDED, by="dev", at=record.since)
+    assert "approve the newer one" in refused(place, plan).fix
+
+
+def test_a_promoted_plan(tmp_path: Path) -> None:
+    """In which release it was; nobody is sent to promote it once more."""
+    place, plan = waiting(tmp_path)
+    approve(replace(place, acting=ANA), ApprovalRequest(plan=plan))
+    assert promote_plan(place, plan=plan).verdict.open
+    release = place.control.releases.all("prod")[-1].id
+    told = refused(place, plan)
+    assert told.what == f"plan {plan} was promoted already, in release {release}"
+    assert "backfill promote" not in str(told)
