@@ -33,6 +33,7 @@ from backfill_assets.project.repeatable import (
     refusals,
     remarks,
     typed_uses,
+    unread,
     unseen,
 )
 from backfill_assets.project.settings import cache_folder, read_settings
@@ -217,6 +218,7 @@ def _remarks(
     """What is to be said of a model whose code is right; `starts` are where all of them begin."""
     draft = files.linked.drafts[name]
     yield from unseen(draft, root)
+    yield from unread(draft, root, files.compiled.get(name))
     if files.settings.untrusted and files.models[name].language == "python":
         yield not_executed(draft)
     if name in files.failed:
