@@ -33,7 +33,7 @@ _OF_TEXTS = frozenset("""
 """.split())  # fmt: skip  # noqa: SIM905
 """Functions that give a text of the texts that they take."""
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-_DEEPEST = 40
+_DEEPEST = 12
 
 
 def text_clock_uses(node: ast.AST, names: Names) -> Iterator[FunctionUse]:
@@ -88,7 +88,7 @@ def _column(node: ast.expr, names: Names, depth: int) -> str:
                 return _quoted(texts[0]) if texts else "c"
             return _call(function, node, names, depth) if function in _OF_TIMES | _OF_TEXTS else "c"
         case ast.Name(id=name) if name not in names.imported and len(values := names.bound.get(name) or ()) == 1:
-            return _column(values[0], names, depth + 1)
+            return _column(values[0], names.within(name), depth + 1)
         case _:
             return "c"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from backfill_assets.python_models.bindings import Bindings
 
@@ -27,6 +27,10 @@ class Names:
         """Whether it is a name that the file binds itself."""
         return isinstance(node, ast.Name) and node.id not in self.imported and node.id in self.bound
 
+    def within(self, name: str) -> Names:
+        """The same within what a name stands for, which may name it again."""
+        return replace(self, bound={**self.bound, name: None})
+
     def spelled(self, node: ast.expr, depth: int = 0) -> list[str]:
         """The full names that an expression may be; none when it is no imported name, or cannot be read."""
         if depth > _DEEPEST:
@@ -40,7 +44,8 @@ class Names:
             case ast.Name(id=name) if name in self.imported:
                 return [self.imported[name]]
             case ast.Name(id=name) if (values := self.bound.get(name)) is not None:
-                return [s for value in values or () for s in self.spelled(value, depth + 1)][:_MOST]
+                inner = self.within(name)
+                return [s for value in values for s in inner.spelled(value, depth + 1)][:_MOST]
             case ast.Name(id=name) if name not in self.bound:
                 return [f"{module}.{name}" for module in self.stars]
             case _:
@@ -61,7 +66,8 @@ class Names:
             case ast.FormattedValue(value=value, conversion=-1, format_spec=None):
                 return self.texts(value, depth + 1)
             case ast.Name(id=name) if name not in self.imported and (values := self.bound.get(name)) is not None:
-                found = [self.texts(value, depth + 1) for value in values]
+                inner = self.within(name)
+                found = [inner.texts(value, depth + 1) for value in values]
                 return None if None in found else [t for texts in found for t in texts or ()][:_MOST]
             case _:
                 return None

@@ -115,7 +115,7 @@ def found(body: str) -> list[tuple[str, int, Nondeterminism]]:
 @pytest.mark.parametrize(("body", "name"), (SPARK | CLOCKS | TEXTS).items())
 def test_not_the_same_again(body: str, name: str) -> None:
     """Named once, at its line."""
-    lines = [HEAD.count("\n") + 1 + at for at, line in enumerate(body.split("\n"))]
+    lines = [HEAD.count("\n") + 1 + at for at, _ in enumerate(body.split("\n"))]
     [(told, line, cause)] = found(body)
     assert told == name and line in lines and cause is not Nondeterminism.UNREAD
 
@@ -140,3 +140,8 @@ def test_everything_of_a_module() -> None:
         model = tree.body[-1]
         assert isinstance(model, ast.FunctionDef)
         assert [u.name for u in uses_in_python(model, [("m.py", tree)])] == names
+
+
+def test_a_name_that_stands_for_itself() -> None:
+    """What is made of itself again and again is not followed for ever."""
+    assert found("\n".join(f"node = node.part{n}" for n in range(9)) + "\nnode.now") == []
