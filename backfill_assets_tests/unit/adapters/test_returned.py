@@ -40,7 +40,7 @@ def test_no_frame(made: Any, what: str, fix: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [DataFrame, RemoteFrame])
-def test_a_frame(kind: type[Any]) -> None:
+def test_a_frame(kind: Any) -> None:
     """A session's own, and that of a Spark Connect server."""
     frame = kind.__new__(kind, None, None)
     assert frame_of(frame, MODEL, Path("/project")) is frame
