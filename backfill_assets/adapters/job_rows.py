@@ -14,6 +14,7 @@ from backfill_assets.adapters.heartbeat import process_token
 from backfill_assets.adapters.inputs import check_pin, input_frame, range_arguments, renamed_frame
 from backfill_assets.adapters.merge import marked
 from backfill_assets.adapters.model_code import load_function
+from backfill_assets.adapters.returned import frame_of
 from backfill_assets.adapters.scoped_rows import keys_frame
 from backfill_assets.adapters.source_keys import SourceKeys
 from backfill_assets.adapters.spark_errors import QueryError
@@ -68,7 +69,7 @@ class JobRows:
                 window = read_window(model, read.model, interval)
                 frame = frame.where(in_interval(read.model, window) if window else "false")
             arguments[upstream.parameter or upstream.name] = frame
-        return self._function(job)(**arguments)
+        return frame_of(self._function(job)(**arguments), model, self._root)
 
     def checked(self, job: Job, interval: Interval) -> DataFrame:
         """The same, with the columns of the version's table: else BuildError."""

@@ -61,11 +61,19 @@ def create_version_table(job: Job, schema: StructType, location: str) -> tuple[t
         sync_commits(location, [0])
     assert table is not None
     if differ := _others(job.model, schema, table_columns(location)):
+        why = "something that it reads has other columns, or of other types, than when the version was made"
+        fix = (
+            "see `backfill plan`: with the source's columns declared in sources.yml as they are now it is a new "
+            "version, to be applied and promoted; declared as they were then, this one goes on"
+        )
+        if job.model.language == "python":
+            why += '; or columns are made from values, as by `.pivot("shop")`, and these rows have others'
+            fix += '; where columns are made from values, name these in the code, as in `.pivot("shop", ["a", "b"])`: '
+            fix += "that is a new version whose columns stay the same"
         raise BuildError(
             f"{job.model.name} computes other columns than its version {job.version} has: {', '.join(differ)}",
-            why="something that it reads has other columns, or of other types, than when the version was made",
-            fix="see `backfill plan`: with the source's columns declared in sources.yml as they are now it is a new "
-            "version, to be applied and promoted; declared as they were then, this one goes on",
+            why=why,
+            fix=fix,
         )
     return columns
 

@@ -9,6 +9,7 @@ from typing import Literal
 from backfill_assets.core.errors import Problem
 from backfill_assets.files.documents import Document
 from backfill_assets.project.header import Header
+from backfill_assets.python_models.pivots import OpenPivot
 from backfill_assets.python_models.reads import Unseen
 from backfill_assets.sql.nondeterministic import FunctionUse
 from backfill_assets.sql.parsing import Sql
@@ -48,6 +49,8 @@ class Draft:
     """The files, relative to the project, that a Python model's code is in, or that it reads by a literal name."""
     unseen: tuple[Unseen, ...] = ()
     """What a Python model reads as it is built, and its version does not depend on."""
+    open_pivots: tuple[OpenPivot, ...] = ()
+    """Where a Python model pivots without naming the values."""
     description: str = ""
     read: bool = True
     """Whether there is more than the name: of a file that cannot be read, that is all that others can refer to."""

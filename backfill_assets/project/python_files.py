@@ -17,6 +17,7 @@ from backfill_assets.files.validation import name_problem
 from backfill_assets.project.draft import Draft, DraftRead
 from backfill_assets.project.fingerprint import python_logic
 from backfill_assets.project.header import parse_header
+from backfill_assets.python_models.pivots import open_pivots
 from backfill_assets.python_models.reads import build_reads, is_model_decorator
 from backfill_assets.python_models.uses import uses_in_python
 
@@ -54,6 +55,7 @@ def read_python_models(path: Path, root: Path, problems: list[Problem]) -> list[
         replace(
             _draft(path, code, node, decorator, constants, python_logic(modules, files), problems),
             uses=tuple(uses_in_python(node, modules)),
+            open_pivots=tuple(open_pivots(node, modules)),
             text=code,
             modules=(*(name for name, _ in modules), *files),
             unseen=reads.unseen,

@@ -24,6 +24,7 @@ from backfill_assets.project.fingerprint import declared_key, model_signature, s
 from backfill_assets.project.linking import Linked, link
 from backfill_assets.project.outputs import Outputs
 from backfill_assets.project.override import check_overrides
+from backfill_assets.project.pivoted_columns import columns_by_values
 from backfill_assets.project.python_files import read_python_models
 from backfill_assets.project.records import ReadRecords, Records, named, recorded_as
 from backfill_assets.project.repeatable import (
@@ -33,6 +34,7 @@ from backfill_assets.project.repeatable import (
     refusals,
     remarks,
     typed_uses,
+    unread,
     unseen,
 )
 from backfill_assets.project.settings import cache_folder, read_settings
@@ -217,6 +219,8 @@ def _remarks(
     """What is to be said of a model whose code is right; `starts` are where all of them begin."""
     draft = files.linked.drafts[name]
     yield from unseen(draft, root)
+    yield from unread(draft, root, files.compiled.get(name))
+    yield from columns_by_values(draft, root)
     if files.settings.untrusted and files.models[name].language == "python":
         yield not_executed(draft)
     if name in files.failed:

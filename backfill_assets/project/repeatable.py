@@ -9,7 +9,7 @@ from pathlib import Path
 from backfill_assets.core.errors import Problem
 from backfill_assets.project.draft import Draft
 from backfill_assets.project.outputs import Outputs
-from backfill_assets.sql.nondeterministic import FunctionUse, uses_in_text, uses_of_texts
+from backfill_assets.sql.nondeterministic import FunctionUse, Nondeterminism, uses_in_text, uses_of_texts
 from backfill_assets.sql.order_check import order_findings
 from backfill_assets.sql.parsing import parse
 from backfill_assets.sql.signature import Table
@@ -20,16 +20,25 @@ def refusals(draft: Draft, root: Path, uses: Sequence[FunctionUse] | None = None
     """A problem for each of the uses (None: those that its file shows), each once a line."""
     if draft.header is None or draft.header.allow_nondeterministic:
         return []
-    return [
-        Problem(
-            file=root / use.file if use.file else draft.path,
-            line=use.line,
-            what=f"`{use.name}` {use.cause.verb} something else when `{draft.name}` is built again",
-            why=use.cause.why,
-            fix=f"{use.cause.fix}; or say in the header why it may: `allow_nondeterministic: …`",
-        )
-        for use in dict.fromkeys(draft.uses if uses is None else uses)
-    ]
+    wanted = draft.uses if uses is None else uses
+    return [_problem(draft, root, use) for use in dict.fromkeys(wanted) if use.cause is not Nondeterminism.UNREAD]
+
+
+def unread(draft: Draft, root: Path, compiled: str | None) -> list[Problem]:
+    """A warning for each call of a function whose name nobody can read, where no SQL shows what it calls."""
+    if draft.header is None or draft.header.allow_nondeterministic or compiled is not None:
+        return []
+    return [_problem(draft, root, u) for u in dict.fromkeys(draft.uses) if u.cause is Nondeterminism.UNREAD]
+
+
+def _problem(draft: Draft, root: Path, use: FunctionUse) -> Problem:
+    return Problem(
+        file=root / use.file if use.file else draft.path,
+        line=use.line,
+        what=f"`{use.name}` {use.cause.verb} something else when `{draft.name}` is built again",
+        why=use.cause.why,
+        fix=f"{use.cause.fix}; or say in the header why it may: `allow_nondeterministic: …`",
+    )
 
 
 def unseen(draft: Draft, root: Path) -> list[Problem]:
@@ -68,7 +77,7 @@ def not_taken_apart(draft: Draft, fault: str) -> Problem:
 
 def hidden_uses(draft: Draft, compiled: str | None, tables: Tables) -> list[FunctionUse]:
     """Those that only the SQL of a Python model shows; at the line of its function. `tables`: what it reads."""
-    if draft.uses or compiled is None:
+    if compiled is None or any(use.cause is not Nondeterminism.UNREAD for use in draft.uses):
         return []
     return [FunctionUse(name=use.name, cause=use.cause, line=draft.line) for use in uses_in_text(compiled, tables)]
 

@@ -126,7 +126,6 @@ def _columns_otherwise(
     for name in (n for n in now if n not in then):
         if whole or ALL in would or name in would:
             yield f"column {name} of its source {source.name} is there by now, and was not when it was published"
-    return ""
 
 
 def audits_json(audits: Iterable[Audit]) -> list[dict[str, object]]:

@@ -39,6 +39,10 @@ class Nondeterminism(Enum):
         "it runs a program, and nobody can see what that gives",
         "write it in SQL, or as a Python model",
     )
+    UNREAD = (
+        "its name cannot be read from the code, and functions of that name may be the clock or chance",
+        'write it as a literal: `F.sum("x")`, or `getattr(F, name)` with `name` of a loop over literals',
+    )
     SAMPLE = (
         "which rows it takes depends on how they are spread over tasks, even with a seed",
         "filter by a hash of the key, as in `pmod(xxhash64(id), 100) < 10`",
@@ -54,7 +58,9 @@ class Nondeterminism(Enum):
 
     @property
     def verb(self) -> str:
-        return "may give" if self in (Nondeterminism.SPELLED, Nondeterminism.PROGRAM) else "gives"
+        return (
+            "may give" if self in (Nondeterminism.SPELLED, Nondeterminism.PROGRAM, Nondeterminism.UNREAD) else "gives"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

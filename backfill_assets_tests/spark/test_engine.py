@@ -279,3 +279,24 @@ def test_arrays_of_numpy_are_arguments_as_ever(spark: SparkSession, monkeypatch:
     assert jvm.java.util.Arrays.toString(np.array([1, 2])) == "[1, 2]"
     assert jvm.java.util.Arrays.toString(np.array([0.5])) == "[0.5]"
     assert spark.range(10).limit(np.int64(3)).count() == 3  # type: ignore[arg-type]
+
+
+RETURNS = """\
+from backfill_assets import model
+
+
+@model(start="2024-01-01", grain=["ds"], upstream={"events": "raw.events"})
+def ret(events, interval):
+    return GIVEN
+"""
+
+
+@pytest.mark.parametrize(("given", "what"), [("events.toPandas()", "a pandas DataFrame"), ("None", "None")])
+def test_a_function_that_returns_no_frame(spark: SparkSession, tmp_path: Path, given: str, what: str) -> None:
+    """It is told by the line of the function, wherever its rows are asked for."""
+    write_events(tmp_path, days=1)
+    place = Context.open(write_project(tmp_path, {"ret.py": RETURNS.replace("GIVEN", given)}, clock="2024-01-02"))
+    todo, work = job(place, "ret"), engine(place)
+    for asked in (lambda: work.prepare(todo, days("2024-01-01")), lambda: work.write(todo, "b", days("2024-01-01"))):
+        with pytest.raises(BuildError, match=f"`ret` returns {what}.*models/ret.py:5"):
+            asked()

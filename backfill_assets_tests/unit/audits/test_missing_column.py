@@ -45,3 +45,19 @@ def test_a_column_of_another_type_than_the_table_has(tmp_path: Path) -> None:
         table(DecimalType(10, 0))
     assert "without" not in told.value.why and "of other types" in told.value.why
     assert "as they are now" in told.value.fix and "as they were then" in told.value.fix
+
+
+def test_columns_that_are_made_from_values(tmp_path: Path) -> None:
+    """No declaration helps where a Python model pivots by whatever a batch has: its values do."""
+
+    def table(language: str, shop: str) -> None:
+        model = a_model("m", audits=(), grain=("ds",), language=language)
+        schema = StructType([StructField("ds", DateType()), StructField(shop, LongType())])
+        create_version_table(Job(model=model, version="v", inputs={}), schema, str(tmp_path / language))
+
+    for language, told in (("python", True), ("sql", False)):
+        table(language, "berlin")
+        with pytest.raises(BuildError, match="other columns than its version v has: berlin, paris") as refused:
+            table(language, "paris")
+        assert ("pivot" in refused.value.why) is told
+        assert ('`.pivot("shop", ["a", "b"])`' in refused.value.fix) is told

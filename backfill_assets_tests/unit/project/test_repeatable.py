@@ -326,3 +326,22 @@ def test_called_by_another_name(tmp_path: Path) -> None:
     """A function that is only handed on counts where it is named."""
     [(file, line, what)] = problems(project(tmp_path, m_py=BY_ANOTHER_NAME))
     assert (file, line, what.split("`")[1]) == ("m.py", 8, "rand()")
+
+
+@pytest.mark.parametrize("line", ["import numpy", "import pandas as pd", "import _h"])
+def test_a_file_that_no_sql_is_made_of(tmp_path: Path, line: str) -> None:
+    """What only its code shows is refused there, too."""
+    body = BY_ANOTHER_NAME.replace("from backfill_assets", f"{line}\nfrom backfill_assets")
+    body = body.replace("pick().alias", "F.to_timestamp(F.lit('now')).alias").replace("    pick = F.rand\n", "")
+    [(file, at, what)] = problems(project(tmp_path, m_py=body, _h_py=HELPER))
+    assert (file, at, what.split("`")[1]) == ("m.py", 9, "'now'")
+
+
+def test_a_name_that_nobody_can_read(tmp_path: Path) -> None:
+    """A warning, unless the header allows it."""
+    body = BY_ANOTHER_NAME.replace("F.rand", "getattr(F, interval.name)")
+    [warning] = load_project(project(tmp_path / "warned", m_py=body)).warnings["m"]
+    assert (warning.line, warning.what.split("`")[1]) == (8, "getattr(F, interval.name)")
+    assert "cannot be read" in warning.why and "allow_nondeterministic" in warning.fix
+    body = body.replace('grain=["ds"]', 'grain=["ds"], allow_nondeterministic="a demo"')
+    assert load_project(project(tmp_path / "allowed", m_py=body)).warnings["m"] == ()
