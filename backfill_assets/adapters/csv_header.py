@@ -42,7 +42,7 @@ class Dialect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
+class HeaderColumns:
     """How a file has its source's columns."""
 
     there: tuple[str | None, ...]
@@ -56,23 +56,23 @@ def corrupt_record(source: Source) -> str:
     return source.option("columnnameofcorruptrecord", "_corrupt_record").lower()
 
 
-def by_header(source: Source, files: Sequence[SourceFile]) -> list[tuple[Columns | None, list[SourceFile]]]:
+def by_header(source: Source, files: Sequence[SourceFile]) -> list[tuple[HeaderColumns | None, list[SourceFile]]]:
     """The files by how they have the source's columns; None: that cannot be told. A file without a line has no rows,
     and is left out. Raises PlanError where a file's header is none of the source."""
-    found: dict[Columns | None, list[SourceFile]] = {}
+    found: dict[HeaderColumns | None, list[SourceFile]] = {}
     for file, columns in zip(files, each_file(files, lambda file: columns_of(source, file)), strict=True):
         if columns is None or columns.there:
             found.setdefault(columns, []).append(file)
     return list(found.items())
 
 
-def columns_of(source: Source, file: SourceFile) -> Columns | None:
+def columns_of(source: Source, file: SourceFile) -> HeaderColumns | None:
     """How a file has the columns by its header; None where that cannot be told. Raises PlanError as `as_declared`."""
     names = header_of(source, file)
     return None if names is None else as_declared(source, file, names)
 
 
-def as_declared(source: Source, file: SourceFile, names: Sequence[str]) -> Columns:
+def as_declared(source: Source, file: SourceFile, names: Sequence[str]) -> HeaderColumns:
     """How a file that calls its columns so has those of its source.
 
     Raises PlanError where they are none of the source: it has a column twice, no declared one, or not the one that says
@@ -93,7 +93,7 @@ def as_declared(source: Source, file: SourceFile, names: Sequence[str]) -> Colum
     if there and time and time not in known and (source.format == "csv" or time in declared):
         what = f"a file of source {source.name} lacks {source.time_column}, its time column"
         raise unlike(source, file, names, what)
-    return Columns(there=there, folders=folders)
+    return HeaderColumns(there=there, folders=folders)
 
 
 def unlike(source: Source, file: SourceFile, names: Sequence[str], what: str) -> PlanError:

@@ -22,7 +22,7 @@ from backfill_assets.adapters.jvm import current_jvm
 from backfill_assets.adapters.merge import carry, marked, merge
 from backfill_assets.adapters.scoped_rows import changed_outside, scoped_rows
 from backfill_assets.adapters.session_kind import is_remote
-from backfill_assets.adapters.spark_errors import Query, QueryError, as_build_error, died, own_code_error
+from backfill_assets.adapters.spark_errors import QueryError, QueryPlace, as_build_error, died, own_code_error
 from backfill_assets.adapters.table_log import (
     DeltaTableLog,
     batch_metadata,
@@ -274,7 +274,9 @@ class SparkEngine:
             raise error from (None if masked else error.__cause__)
         except (PySparkException, Py4JError, QueryError) as raised:
             refused = isinstance(raised, QueryError)
-            error, query = (raised.error, Query(path=model.path, line=model.code_line)) if refused else (raised, None)
+            error, query = (
+                (raised.error, QueryPlace(path=model.path, line=model.code_line)) if refused else (raised, None)
+            )
             gone = died(doing, self._jvm)
             found = as_build_error(error, doing, root=self._root, gone=gone, masked=masked, query=query)
             raise found from (None if masked else error)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, cast
 
-from backfill_assets.adapters.csv_header import Columns, by_header, corrupt_record
+from backfill_assets.adapters.csv_header import HeaderColumns, by_header, corrupt_record
 from backfill_assets.adapters.read_schema import read_as
 from backfill_assets.adapters.source_files import SourceFile, files_at
 from backfill_assets.adapters.source_pins import FilePins
@@ -231,7 +231,7 @@ def _schema(columns: Mapping[str, str]) -> str:
 
 
 def _named(
-    reader: Any, source: Source, declared: Mapping[str, str], columns: Columns | None, files: Sequence[SourceFile]
+    reader: Any, source: Source, declared: Mapping[str, str], columns: HeaderColumns | None, files: Sequence[SourceFile]
 ) -> DataFrame:
     """CSV files with one header, their values by its names. Spark goes by places: it is given the columns in the order
     of the header. Declared ones that it does not have are NULL, as they are in Parquet files."""

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from backfill_assets.adapters.csv_header import Columns, as_declared, columns_of, corrupt_record, header_of, unlike
+from backfill_assets.adapters.csv_header import (
+    HeaderColumns,
+    as_declared,
+    columns_of,
+    corrupt_record,
+    header_of,
+    unlike,
+)
 from backfill_assets.adapters.parquet_footer import Footer, parquet_footer
 from backfill_assets.adapters.source_files import SourceFile, each_file, files_at
 from backfill_assets.core.intervals import NOTHING
@@ -69,7 +76,7 @@ def _newest(files: Sequence[SourceFile], at_most: int) -> list[SourceFile]:
     return sorted(files, key=lambda file: file.written, reverse=True)[:at_most]
 
 
-def _columns(source: Source, file: SourceFile) -> Columns | None:
+def _columns(source: Source, file: SourceFile) -> HeaderColumns | None:
     if source.format == "csv":
         return columns_of(source, file)
     names = _names(source, file)

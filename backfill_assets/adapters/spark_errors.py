@@ -73,7 +73,7 @@ class JavaCause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class QueryPlace:
     """A model's query: its file, and its first line there (0: nobody knows, as it was read from a record)."""
 
     path: Path
@@ -95,7 +95,7 @@ def as_build_error(
     root: Path | None = None,
     gone: EngineDiedError | None = None,
     masked: bool = False,
-    query: Query | None = None,
+    query: QueryPlace | None = None,
 ) -> BuildError:
     """The error as one of ours; `doing` completes “cannot …”. `gone`: what happened where Spark's JVM does not answer
     any more. `masked`: its message may hold values that nobody should see. `query`: what Spark refused."""
@@ -145,7 +145,7 @@ def classified(
     *,
     root: Path | None = None,
     masked: bool = False,
-    query: Query | None = None,
+    query: QueryPlace | None = None,
 ) -> BuildError:
     """What the chain of exceptions, outermost first, means for a build."""
     text = "\n".join(f"{c.kind}: {c.message}" for c in chain)
@@ -276,7 +276,7 @@ def spark_reason(chain: Sequence[JavaCause], root: Path | None = None) -> str:
     return f"{reading} {said}" if reading and reading != said else said
 
 
-def _placed(why: str, query: Query, root: Path | None) -> str:
+def _placed(why: str, query: QueryPlace, root: Path | None) -> str:
     """With the file and its line instead of Spark's position, which counts from the query's first line."""
     at = _POSITION.search(why)
     why = why[: at.start()].rstrip() if at else why

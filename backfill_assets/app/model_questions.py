@@ -13,7 +13,7 @@ from backfill_assets.core.errors import BackfillError
 from backfill_assets.state.plans import PlanRecord
 
 if TYPE_CHECKING:
-    from backfill_assets.evidence.questions import Question
+    from backfill_assets.evidence.questions import ReviewerQuestion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class ModelQuestions:
     """The plan that a model waits for, or was changed by last, and what is asked about the model."""
 
     plan: PlanRecord
-    answers: tuple[Question, ...] = ()
+    answers: tuple[ReviewerQuestion, ...] = ()
     """Nothing where the plan has ended, or `problem` is in the way."""
     problem: str = ""
     packet: str = ""

@@ -16,7 +16,7 @@ class What(StrEnum):
     VIEWS = "views"
 
 
-class Engine(StrEnum):
+class ExportEngine(StrEnum):
     DUCKDB = "duckdb"
     TRINO = "trino"
 
@@ -24,7 +24,7 @@ class Engine(StrEnum):
 @app.command()
 def export(
     what: Annotated[What, typer.Argument(help="What is exported.", show_default=False)],
-    dialect: Annotated[Engine, typer.Option(help="The engine that is to read them.", show_default=False)],
+    dialect: Annotated[ExportEngine, typer.Option(help="The engine that is to read them.", show_default=False)],
     environment: EnvironmentName = None,
     release: Annotated[
         str | None, typer.Option(metavar="RELEASE", help="As an older release showed them; default: as they are now.")

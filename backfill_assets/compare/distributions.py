@@ -26,7 +26,7 @@ Edges = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class KnownNumbers:
     """What is known of a column's numbers on both sides: distinct ones, bounds, 1st and 99th percentile."""
 
     distinct: int
@@ -36,14 +36,14 @@ class Held:
     percentiles: tuple[float, ...]
 
 
-def edges(held: Held) -> Edges:
+def edges(held: KnownNumbers) -> Edges:
     """The edges of a histogram's bins, all as wide; () where the most common values tell more.
 
     They lie between the 1st and the 99th percentile: a single value far off would leave all others in one bin.
 
-    >>> edges(Held(distinct=90, bounds=(0.0, 1e9), percentiles=(1.0, 25.0)))[:3]
+    >>> edges(KnownNumbers(distinct=90, bounds=(0.0, 1e9), percentiles=(1.0, 25.0)))[:3]
     (1.0, 2.0, 3.0)
-    >>> edges(Held(distinct=3, bounds=(0.0, 9.0), percentiles=(0.0, 9.0)))
+    >>> edges(KnownNumbers(distinct=3, bounds=(0.0, 9.0), percentiles=(0.0, 9.0)))
     ()
     """
     if held.distinct <= COMMON:
@@ -93,15 +93,15 @@ def told(
     )
 
 
-def _held(query: Comparison, i: int, found: Cells) -> Held:
+def _held(query: Comparison, i: int, found: Cells) -> KnownNumbers:
     sides = [found.get((TOTAL, side, None), {}) for side in ("old", "new")]
     distinct = max(side.get(f"distinct{i}") or 0 for side in sides)
     if query.columns[i].column.kind == "text":
-        return Held(distinct=distinct, bounds=(), percentiles=())
+        return KnownNumbers(distinct=distinct, bounds=(), percentiles=())
     bounds = [side.get(f"{end}{i}") for side in sides for end in ("min", "max")]
     percentiles = [p for side in sides for p in (side.get(f"percentiles{i}") or ())[2:]]
     whole = query.columns[i].column.kind == "integer"
-    return Held(distinct=distinct, whole=whole, bounds=_numbers(bounds), percentiles=_numbers(percentiles))
+    return KnownNumbers(distinct=distinct, whole=whole, bounds=_numbers(bounds), percentiles=_numbers(percentiles))
 
 
 def _numbers(values: Iterable[Any]) -> tuple[float, ...]:

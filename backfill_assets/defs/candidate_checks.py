@@ -25,7 +25,7 @@ from backfill_assets.evidence.asked import ASKED
 from backfill_assets.state.plans import PlanRecord
 
 if TYPE_CHECKING:
-    from backfill_assets.evidence.questions import Question
+    from backfill_assets.evidence.questions import ReviewerQuestion
 
 PREFIX = "candidate_"
 STEP = "candidate"
@@ -168,7 +168,7 @@ def tell_answers(context: Context, step: dg.OpExecutionContext) -> None:
         step.log_event(event)  # pyright: ignore[reportArgumentType]  # Dagster takes it, though its types do not say so
 
 
-def _answer(question: "Question", plan: PlanRecord, metadata: Mapping[str, Any]) -> Said:
+def _answer(question: "ReviewerQuestion", plan: PlanRecord, metadata: Mapping[str, Any]) -> Said:
     more = {"number": question.number, "answer": question.said}
     told = ": ".join(text for text in (question.number.strip("—"), question.why) if text)
     return _said(question.answer, f"{told} (plan {plan.id})", {**more, **metadata})

@@ -24,7 +24,7 @@ _REPLACED = "rows were written again since they were compared"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ReviewerQuestion:
     """A question, its answer, the number that says it and why. `name` is its short name."""
 
     name: str
@@ -43,7 +43,7 @@ class Question:
         return ANSWERS[self.answer]
 
 
-def questions(packet: Packet) -> tuple[Question, ...]:
+def questions(packet: Packet) -> tuple[ReviewerQuestion, ...]:
     """All of them, in the order in which they are asked."""
     return (
         _keys(packet),
@@ -73,11 +73,11 @@ def rows_moved(m: ModelPart) -> str:
     return f"{number(old)} → {count(new, 'row')} ({_share(old, new)})"
 
 
-def _keys(packet: Packet) -> Question:
+def _keys(packet: Packet) -> ReviewerQuestion:
     if not _rewritten(packet):
-        return Question(name="keys", answer="none", number="—", why="nothing of it was shown before")
+        return ReviewerQuestion(name="keys", answer="none", number="—", why="nothing of it was shown before")
     if problem := _not_compared(packet):
-        return Question(name="keys", answer="open", number="not counted", why=problem)
+        return ReviewerQuestion(name="keys", answer="open", number="not counted", why=problem)
     found = [(m.model, m.grain, said["keys"]) for m, said in _compared(packet) if "keys" in said]
     after = [(model, keys["new"]) for model, _, keys in found]
     twice, empty = sum(k["duplicate_keys"] for _, k in after), sum(k["null_rows"] for _, k in after)
@@ -87,12 +87,12 @@ def _keys(packet: Packet) -> Question:
     if bad:
         already = f"; the rows that are shown have such keys too, in {few(before)}" if before else ""
         why = f"keys are there more than once, or lack a part, in {few(bad)}{already}"
-        return Question(name="keys", answer="look" if set(bad) <= set(before) else "bad", number=told, why=why)
+        return ReviewerQuestion(name="keys", answer="look" if set(bad) <= set(before) else "bad", number=told, why=why)
     grains = [f"{model}: {', '.join(grain)}" for model, grain, _ in found if grain]
-    return Question(name="keys", answer="good", number=told, why=f"by {few(grains, 3)}" if grains else "")
+    return ReviewerQuestion(name="keys", answer="good", number=told, why=f"by {few(grains, 3)}" if grains else "")
 
 
-def _rows(packet: Packet) -> Question:
+def _rows(packet: Packet) -> ReviewerQuestion:
     missing = [
         f"{in_words(m, part)} of {m.model}" for m in packet.models if (part := Ranges.of_plain(m.ranges.missing))
     ]
@@ -104,29 +104,31 @@ def _rows(packet: Packet) -> Question:
         told = f"{number(new)}, none before"
     each = [f"{m.model} {rows_moved(m)}" for m in packet.models] if len(packet.models) > 1 else []
     if missing:
-        return Question(name="rows", answer="open", number=told, why=f"not there yet: {listed(missing)}")
+        return ReviewerQuestion(name="rows", answer="open", number=told, why=f"not there yet: {listed(missing)}")
     if _rewritten(packet) and (problem := _not_compared(packet)):
-        return Question(name="rows", answer="open", number=told, why="; ".join([problem, *each]))
+        return ReviewerQuestion(name="rows", answer="open", number=told, why="; ".join([problem, *each]))
     counts = [said["total"]["rows"] for _, said in _compared(packet)]
     came, went, other = (sum(c[kind] for c in counts) for kind in ("added", "removed", "changed"))
     if counts:
         each.insert(0, f"{number(came)} came, {number(went)} went, {number(other)} have other values")
-    return Question(name="rows", answer="look" if came or went else "good", number=told, why="; ".join(each))
+    return ReviewerQuestion(name="rows", answer="look" if came or went else "good", number=told, why="; ".join(each))
 
 
-def _moved(packet: Packet) -> Question:
+def _moved(packet: Packet) -> ReviewerQuestion:
     if not _rewritten(packet):
-        return Question(name="moved", answer="none", number="—", why="nothing of it was shown before")
+        return ReviewerQuestion(name="moved", answer="none", number="—", why="nothing of it was shown before")
     if problem := _not_compared(packet):
-        return Question(name="moved", answer="open", number="not compared", why=problem)
+        return ReviewerQuestion(name="moved", answer="open", number="not compared", why=problem)
     said = [(f, accepted_by(packet, f)) for f in packet.findings]
     left = [f for f, by in said if not by]
     if left:
         told = f"{count(len(left), 'difference')} to accept"
-        return Question(name="moved", answer="bad", number=told, why="; ".join(f.text for f in left))
+        return ReviewerQuestion(name="moved", answer="bad", number=told, why="; ".join(f.text for f in left))
     if said:
         told = f"{count(len(said), 'difference')} accepted"
-        return Question(name="moved", answer="look", number=told, why="; ".join(f"{f.text}; {by}" for f, by in said))
+        return ReviewerQuestion(
+            name="moved", answer="look", number=told, why="; ".join(f"{f.text}; {by}" for f, by in said)
+        )
     names = [
         f"{m.model}.{name}"
         for m, found in _compared(packet)
@@ -134,44 +136,44 @@ def _moved(packet: Packet) -> Question:
         if c["changed"]
     ]
     why = f"other values in {few(names)}, as the plan says" if names else "no column has other values"
-    return Question(name="moved", answer="good", number="no surprise", why=why)
+    return ReviewerQuestion(name="moved", answer="good", number="no surprise", why=why)
 
 
-def _contracts(packet: Packet) -> Question:
+def _contracts(packet: Packet) -> ReviewerQuestion:
     if packet.contract_impact is None:
         why = "it is looked at while the plan is open, by the code that made it"
-        return Question(name="contracts", answer="open", number="not looked at", why=why)
+        return ReviewerQuestion(name="contracts", answer="open", number="not looked at", why=why)
     levels: dict[str, list[str]] = {}
     for impact in packet.contract_impact:
         if level := impact.get("level"):
             levels.setdefault(level, []).append(impact["consumer"])
     affected = sum(map(len, levels.values()))
     if not affected:
-        return Question(name="contracts", answer="good", number="no reader affected", why="")
+        return ReviewerQuestion(name="contracts", answer="good", number="no reader affected", why="")
     worse = [level for level in LEVELS if level in levels and level not in ("compatible", "additive")]
     why = "; ".join(f"{few(names)} {LEVELS.get(level, level)}" for level, names in levels.items())
     answer: Answer = "bad" if {"breaking", "unknown"} & set(worse) else "look" if worse else "good"
-    return Question(name="contracts", answer=answer, number=f"{count(affected, 'reader')} affected", why=why)
+    return ReviewerQuestion(name="contracts", answer=answer, number=f"{count(affected, 'reader')} affected", why=why)
 
 
-def _queries(packet: Packet) -> Question:
+def _queries(packet: Packet) -> ReviewerQuestion:
     made = reruns(packet)
     missed = [f"{r['consumer']}, {r['evaluation'] or r['query']}: {listed(r['missed'])}" for r in made if r["missed"]]
     if made:
         answer: Answer = "bad" if missed else "good"
         told = f"{number(len(made) - len(missed))} of {number(len(made))} as expected"
-        return Question(name="queries", answer=answer, number=told, why="; ".join(missed))
+        return ReviewerQuestion(name="queries", answer=answer, number=told, why="; ".join(missed))
     affected = [c.name for c in packet.consumers.readers if c.affected]
     if not affected:
         why = "nobody is listed who reads what changes"
-        return Question(name="queries", answer="none", number="—", why=why)
+        return ReviewerQuestion(name="queries", answer="none", number="—", why=why)
     if packet.query_reruns is not None and packet.query_reruns.holds is not False:
         why = f"{few(affected)}: no query is listed of them"
-        return Question(name="queries", answer="none", number="none listed", why=why)
-    return Question(name="queries", answer="open", number="not run", why=f"read by {few(affected)}")
+        return ReviewerQuestion(name="queries", answer="none", number="none listed", why=why)
+    return ReviewerQuestion(name="queries", answer="open", number="not run", why=f"read by {few(affected)}")
 
 
-def _audits(packet: Packet) -> Question:
+def _audits(packet: Packet) -> ReviewerQuestion:
     tested, passed = sum(c.tested for c in packet.checks), sum(c.passed for c in packet.checks)
     red = [f"{c.model}.{c.check}" for c in packet.checks if c.failures and c.blocking]
     warned = [f"{c.model}.{c.check}" for c in packet.checks if c.failures and not c.blocking]
@@ -184,29 +186,29 @@ def _audits(packet: Packet) -> Question:
     ]
     answer: Answer = "bad" if red else "look" if warned or untested else "good" if tested else "open"
     many = f"{count(len(packet.checks), 'audit')}, each on every interval" if packet.checks else ""
-    return Question(name="audits", answer=answer, number=told, why="; ".join(said) or many)
+    return ReviewerQuestion(name="audits", answer=answer, number=told, why="; ".join(said) or many)
 
 
-def _owners(packet: Packet) -> Question:
+def _owners(packet: Packet) -> ReviewerQuestion:
     void = [f"{a.by} (void: {a.doubt})" for a in packet.approvals if a.doubt]
     if packet.needed:
         given = sum(one.given for one in packet.needed)
         left = [titled(one.owner, one.roles) for one in packet.needed if not one.given]
         why = "; ".join([*([f"lacking: {few(left)}"] if left else []), *void])
         told = f"{number(given)} of {number(len(packet.needed))} given"
-        return Question(name="owner", answer="open" if left else "good", number=told, why=why)
+        return ReviewerQuestion(name="owner", answer="open" if left else "good", number=told, why=why)
     good = [a.by for a in packet.approvals if not a.doubt]
     if good:
         told = f"{count(len(good), 'approval')}"
-        return Question(name="owner", answer="good", number=told, why="; ".join([few(good), *void]))
+        return ReviewerQuestion(name="owner", answer="good", number=told, why="; ".join([few(good), *void]))
     if packet.rules and not packet.rules.approvals.get("required", True):
         why = "approvals are off in this environment"
-        return Question(name="owner", answer="look", number="nobody is asked", why=why)
+        return ReviewerQuestion(name="owner", answer="look", number="nobody is asked", why=why)
     if any(s.get("stage") == "approve" for s in packet.plan.stages) and not _over(packet):
         why = "; ".join(["the plan says whom it asks once its rows are there", *void])
-        return Question(name="owner", answer="open", number="not given", why=why)
+        return ReviewerQuestion(name="owner", answer="open", number="not given", why=why)
     why = "; ".join([capital("no approval is recorded") if _over(packet) else "no published row changes", *void])
-    return Question(name="owner", answer="none", number="—", why=why)
+    return ReviewerQuestion(name="owner", answer="none", number="—", why=why)
 
 
 def _over(packet: Packet) -> bool:

@@ -9,15 +9,15 @@ from datetime import date
 from sqlglot import exp
 
 from backfill_assets.importing.columns import used
-from backfill_assets.importing.foreign import Foreign, Kind
-from backfill_assets.importing.found import Check, Left, ReadSource, Translation, Untranslatable, refused
+from backfill_assets.importing.foreign import Foreign, ForeignKind
+from backfill_assets.importing.found import Left, ReadSource, ToCheck, Translation, Untranslatable, refused
 from backfill_assets.importing.headers import model_file
 from backfill_assets.importing.known_same import known_same
 from backfill_assets.importing.query import parse
 from backfill_assets.importing.resolve import Inline, Known, Meaning
-from backfill_assets.importing.tolerant import Asked, Written, inline, write
+from backfill_assets.importing.tolerant import ForeignQuery, WrittenQuery, inline, write
 
-_STORED = (Kind.INTERVALS, Kind.FILTERED)
+_STORED = (ForeignKind.INTERVALS, ForeignKind.FILTERED)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -30,24 +30,24 @@ class Assembly:
     start: date | None
     _meanings: dict[str, Meaning] = field(default_factory=dict[str, Meaning])
     _inline: dict[str, Inline] = field(default_factory=dict[str, Inline])
-    _checks: dict[str, tuple[Check, ...]] = field(default_factory=dict[str, "tuple[Check, ...]"])
+    _checks: dict[str, tuple[ToCheck, ...]] = field(default_factory=dict[str, "tuple[ToCheck, ...]"])
     _errors: dict[str, Left] = field(default_factory=dict[str, Left])
     _busy: list[str] = field(default_factory=list[str])
     _used: dict[str, dict[str, str]] | None = None
     _names: dict[str, str] | None = None
-    _written: dict[str, tuple[Foreign, Written, tuple[Check, ...]]] = field(
-        default_factory=dict[str, "tuple[Foreign, Written, tuple[Check, ...]]"]
+    _written: dict[str, tuple[Foreign, WrittenQuery, tuple[ToCheck, ...]]] = field(
+        default_factory=dict[str, "tuple[Foreign, WrittenQuery, tuple[ToCheck, ...]]"]
     )
 
     def run(self) -> None:
         """Translate all, and note what is left."""
         readers = self._readers()
         for key, model in self.models.items():
-            if model.kind in (*_STORED, Kind.TABLE) or not readers.get(key):
+            if model.kind in (*_STORED, ForeignKind.TABLE) or not readers.get(key):
                 self._settle(model, store=True)
         for key, model in self.models.items():
             self._settle(model, store=False)
-            if model.kind is Kind.VIEW and model.name.lower() not in self._inside() | self._written.keys():
+            if model.kind is ForeignKind.VIEW and model.name.lower() not in self._inside() | self._written.keys():
                 self._meanings.pop(key, None)
                 self._settle(model, store=True)
         self._render()
@@ -96,7 +96,7 @@ class Assembly:
         try:
             if model.problem is not None:
                 raise model.problem
-            if store and model.kind is not Kind.PART:
+            if store and model.kind is not ForeignKind.PART:
                 self._stored(model)
             if model.kind not in _STORED and model.key not in self._inline:
                 self._inlined(model)
@@ -128,7 +128,7 @@ class Assembly:
         inner = [c for name in written.inlined for c in self._checks.get(name, ())]
         self._write(model, written, (unknown, *inner))
 
-    def _write(self, model: Foreign, written: Written, inner: tuple[Check, ...]) -> None:
+    def _write(self, model: Foreign, written: WrittenQuery, inner: tuple[ToCheck, ...]) -> None:
         self._written[model.name] = (model, written, inner)
         self._errors.pop(model.key, None)
         days = frozenset({written.time_column.lower(), written.original.lower()})
@@ -161,7 +161,7 @@ class Assembly:
         if model is None:
             return self._source(written, line)
         key = model.key
-        self._settle(model, store=model.kind in (*_STORED, Kind.TABLE))
+        self._settle(model, store=model.kind in (*_STORED, ForeignKind.TABLE))
         if parts and key in self._inline:
             return self._inline[key]
         meaning = self._meanings.get(key)
@@ -214,13 +214,13 @@ class Assembly:
         return self._add(model.key, model.said, model.table, columns, checks, guessed=not model.columns)
 
     def _add(
-        self, key: str, name: str, table: str, columns: Mapping[str, str], checks: tuple[Check, ...], *, guessed: bool
+        self, key: str, name: str, table: str, columns: Mapping[str, str], checks: tuple[ToCheck, ...], *, guessed: bool
     ) -> Known:
         known = Known(name=name, columns={n.lower(): t for n, t in columns.items()}, unsure=True)
         if name in self.found.sources:
             table = self.found.sources[name].table or table
         why = "no types are declared there: a wrong one stops the build, or casts values"
-        guess = Check(model=name, place="sources.yml:1", what="its columns are guessed from names and use", why=why)
+        guess = ToCheck(model=name, place="sources.yml:1", what="its columns are guessed from names and use", why=why)
         told = (*checks, guess) if guessed else checks
         seen = self.found.sources.get(name)
         self.found.sources[name] = ReadSource(
@@ -256,9 +256,9 @@ def assemble(models: Sequence[Foreign], sources: Mapping[str, Known], found: Tra
     found.sources = {n: s for n, s in found.sources.items() if n in used_names}
 
 
-def _asked(model: Foreign) -> Asked:
-    return Asked(
-        text=model.query, line=model.query_line, dialect=model.dialect, bounded=model.kind is Kind.INTERVALS,
+def _asked(model: Foreign) -> ForeignQuery:
+    return ForeignQuery(
+        text=model.query, line=model.query_line, dialect=model.dialect, bounded=model.kind is ForeignKind.INTERVALS,
         time_column=model.time_column, cadence=model.cadence, cut=model.cut,
         run=model.run,
     )  # fmt: skip

@@ -72,7 +72,7 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class DayReading:
     """The rows of a whole query, and its mixtures. `bounds` are the spans of what is compared with the interval;
     `untold` are the comparisons whose span is not known."""
 
@@ -89,12 +89,12 @@ class Reading:
 
 def read_by_day(
     tree: exp.Expr, dated: Mapping[str, frozenset[str]], models: frozenset[str], line: int, cadence: str = "daily"
-) -> Reading:
+) -> DayReading:
     """`dated`: day columns of tables, by lower-cased dotted names as the query has them; `models`: those among them
     that are not there as a whole when a day is computed."""
     reader = _Reader(dated=dated, models=models, line=line, cadence=cadence)
     rows = reader.read(tree, {})
-    return Reading(
+    return DayReading(
         rows=rows,
         mixtures=tuple(dict.fromkeys(reader.mixtures)),
         bounds=tuple(sorted(reader.bounds)),

@@ -16,10 +16,10 @@ from backfill_assets.importing.bounds import DATES, HIGH, LOW, MACRO
 from backfill_assets.importing.found import Untranslatable
 from backfill_assets.importing.numbers import whole
 from backfill_assets.importing.relations import (
+    JoinedRelation,
     Link,
     Member,
-    Part,
-    Relation,
+    NamedRelation,
     conjuncts,
     connected,
     day_column,
@@ -30,13 +30,13 @@ from backfill_assets.importing.relations import (
     part_of,
     refuse,
 )
-from backfill_assets.importing.values import BOOLEAN, Reader, Value, filled
+from backfill_assets.importing.values import BOOLEAN, ExpressionReader, Value, filled
 
-Lookup = Callable[[exp.Table], Relation]
+Lookup = Callable[[exp.Table], NamedRelation]
 """What a table is that is no CTE. Raises Untranslatable when its columns are unknown."""
 
 
-def read_query(tree: exp.Expr, dialect: str, lookup: Lookup) -> Relation:
+def read_query(tree: exp.Expr, dialect: str, lookup: Lookup) -> NamedRelation:
     """What the query gives. Bounds in it (`c BETWEEN bf__start_ds AND bf__end_ds`) become `c >= :start AND c < :end`.
 
     Raises Untranslatable for the first construct that is not on the list.
@@ -49,7 +49,7 @@ class _Query:
     dialect: str
     lookup: Lookup
 
-    def read(self, tree: exp.Expr, known: Mapping[str, Relation]) -> Relation:
+    def read(self, tree: exp.Expr, known: Mapping[str, NamedRelation]) -> NamedRelation:
         if isinstance(tree, exp.Subquery) and set(filled(tree)) <= {"this"}:
             return self.read(tree.this, known)
         known = {**known, **self._ctes(tree, known)}
@@ -59,8 +59,8 @@ class _Query:
             raise refuse(tree, self.dialect)
         return self._select(tree, known)
 
-    def _ctes(self, tree: exp.Expr, known: Mapping[str, Relation]) -> dict[str, Relation]:
-        found: dict[str, Relation] = {}
+    def _ctes(self, tree: exp.Expr, known: Mapping[str, NamedRelation]) -> dict[str, NamedRelation]:
+        found: dict[str, NamedRelation] = {}
         clause = tree.args.get("with_")
         if clause is None:
             return found
@@ -75,7 +75,7 @@ class _Query:
             found[name] = self.read(cte.this, {**known, **found})
         return found
 
-    def _union(self, tree: exp.Union, known: Mapping[str, Relation]) -> Relation:
+    def _union(self, tree: exp.Union, known: Mapping[str, NamedRelation]) -> NamedRelation:
         if set(filled(tree)) - {"this", "expression", "distinct", "with_"}:
             raise refuse(tree, self.dialect)
         left, right = self.read(tree.this, known), self.read(tree.expression, known)
@@ -90,16 +90,16 @@ class _Query:
         dated = left.dated or right.dated
         if dated and not any(v.day for v in columns.values()):
             raise refuse(tree, self.dialect, why="no column says on both sides which day a row belongs to")
-        return Relation(columns=columns, dated=dated, bounded=left.bounded and right.bounded)
+        return NamedRelation(columns=columns, dated=dated, bounded=left.bounded and right.bounded)
 
-    def _select(self, tree: exp.Select, known: Mapping[str, Relation]) -> Relation:
+    def _select(self, tree: exp.Select, known: Mapping[str, NamedRelation]) -> NamedRelation:
         allowed = {"expressions", "from_", "joins", "where", "group", "having", "with_", "distinct", "order"}
         if odd := [key for key in filled(tree) if key not in allowed]:
             raise refuse(tree, self.dialect, what=f"`{odd[0].rstrip('_').upper()}` in a SELECT")
         parts, conditions = self._parts(tree, known)
         look = looker(parts, self.dialect)
         line = first_line(tree)
-        reader = Reader(dialect=self.dialect, look=look, line=line)
+        reader = ExpressionReader(dialect=self.dialect, look=look, line=line)
         links: list[Link] = []
         for condition, joined in conditions:
             for conjunct in conjuncts(condition):
@@ -121,11 +121,11 @@ class _Query:
         return result
 
     def _parts(
-        self, tree: exp.Select, known: Mapping[str, Relation]
-    ) -> tuple[list[Part], list[tuple[exp.Expr, Part | None]]]:
+        self, tree: exp.Select, known: Mapping[str, NamedRelation]
+    ) -> tuple[list[JoinedRelation], list[tuple[exp.Expr, JoinedRelation | None]]]:
         """The relations of the FROM, and the conditions of ON (with what it joins) and of WHERE."""
-        parts: list[Part] = []
-        conditions: list[tuple[exp.Expr, Part | None]] = []
+        parts: list[JoinedRelation] = []
+        conditions: list[tuple[exp.Expr, JoinedRelation | None]] = []
         clause = tree.args.get("from_")
         if clause is not None:
             parts.append(self._part(clause.this, known, optional=False))
@@ -145,21 +145,21 @@ class _Query:
             conditions.append((where.this, None))
         return parts, conditions
 
-    def _part(self, node: exp.Expr, known: Mapping[str, Relation], *, optional: bool) -> Part:
+    def _part(self, node: exp.Expr, known: Mapping[str, NamedRelation], *, optional: bool) -> JoinedRelation:
         if set(filled(node)) - {"this", "db", "catalog", "alias"} or not isinstance(node, exp.Table | exp.Subquery):
             raise refuse(node, self.dialect)
         alias = node.args.get("alias")
         if alias is not None and alias.args.get("columns"):
             raise refuse(node, self.dialect, why="an alias that renames columns")
         if isinstance(node, exp.Subquery):
-            return Part(node.alias.lower(), self.read(node.this, known), optional)
+            return JoinedRelation(node.alias.lower(), self.read(node.this, known), optional)
         if not isinstance(node.this, exp.Identifier):
             raise refuse(node, self.dialect)
         plain = not node.args.get("db")
         relation = known[node.name.lower()] if plain and node.name.lower() in known else self.lookup(node)
-        return Part(node.alias_or_name.lower(), relation, optional)
+        return JoinedRelation(node.alias_or_name.lower(), relation, optional)
 
-    def _bound(self, node: exp.Expr, parts: Sequence[Part], reader: Reader) -> None:
+    def _bound(self, node: exp.Expr, parts: Sequence[JoinedRelation], reader: ExpressionReader) -> None:
         """Note what a condition with the tool's bounds says of a column, and write it as it is said here."""
         match node:
             case exp.Between() if set(filled(node)) <= {"this", "low", "high"}:
@@ -190,14 +190,14 @@ class _Query:
         new = written[0] if len(written) == 1 else exp.And(this=written[0], expression=written[1])
         node.replace(new)
 
-    def _bounded_column(self, node: exp.Expr, parts: Sequence[Part]) -> tuple[Part, str]:
+    def _bounded_column(self, node: exp.Expr, parts: Sequence[JoinedRelation]) -> tuple[JoinedRelation, str]:
         column = day_column(node)
         if column is None:
             raise refuse(node, self.dialect, why="a bound is known of a column, or of CAST(column AS DATE)")
         part = part_of(column, parts, self.dialect)
         return part, column.name.lower()
 
-    def _days(self, tree: exp.Select, parts: list[Part], links: list[Link]) -> bool:
+    def _days(self, tree: exp.Select, parts: list[JoinedRelation], links: list[Link]) -> bool:
         """Mark the columns that say which day a row belongs to; whether rows are of days at all."""
         for part in parts:
             if not part.bounds:
@@ -241,8 +241,8 @@ class _Query:
             part.relation = replace(part.relation, columns=columns)
         return True
 
-    def _outputs(self, tree: exp.Select, parts: list[Part], dated: bool) -> Relation:
-        reader = Reader(dialect=self.dialect, look=looker(parts, self.dialect), line=first_line(tree))
+    def _outputs(self, tree: exp.Select, parts: list[JoinedRelation], dated: bool) -> NamedRelation:
+        reader = ExpressionReader(dialect=self.dialect, look=looker(parts, self.dialect), line=first_line(tree))
         columns: dict[str, Value] = {}
         expressions: dict[str, exp.Expr] = {}
         for node in tree.expressions:
@@ -272,7 +272,7 @@ class _Query:
                 raise refuse(tree, self.dialect, what="DISTINCT", why="no column says which day a row belongs to")
         given = {e.sql(dialect=self.dialect): name for name, e in expressions.items()}
         named = tuple(given.get(k.sql(dialect=self.dialect), "") for k in keys)
-        return Relation(
+        return NamedRelation(
             columns=columns,
             dated=dated,
             bounded=dated and any(p.relation.bounded and not p.optional for p in parts),
@@ -292,7 +292,9 @@ class _Query:
                 if not (isinstance(meant, exp.Column) and meant.name.lower() == name):
                     raise refuse(column, self.dialect, why="it is a column that is read, and the name of an output")
 
-    def _output(self, node: exp.Expr, parts: Sequence[Part], reader: Reader) -> Iterator[tuple[str, Value, exp.Expr]]:
+    def _output(
+        self, node: exp.Expr, parts: Sequence[JoinedRelation], reader: ExpressionReader
+    ) -> Iterator[tuple[str, Value, exp.Expr]]:
         star = node if isinstance(node, exp.Star) else node.this if isinstance(node, exp.Column) else None
         if isinstance(star, exp.Star):
             if filled(star):
@@ -307,7 +309,7 @@ class _Query:
         yield node.alias_or_name.lower(), reader.read(expression, aggregates=True), expression
 
     def _keys(
-        self, tree: exp.Select, group: exp.Expr | None, expressions: Mapping[str, exp.Expr], reader: Reader
+        self, tree: exp.Select, group: exp.Expr | None, expressions: Mapping[str, exp.Expr], reader: ExpressionReader
     ) -> list[exp.Expr]:
         """The expressions that rows are grouped by."""
         if group is None:
@@ -335,7 +337,7 @@ class _Query:
             reader.read(key)
         return keys
 
-    def _alias(self, node: exp.Column, expression: exp.Expr, reader: Reader) -> exp.Expr:
+    def _alias(self, node: exp.Column, expression: exp.Expr, reader: ExpressionReader) -> exp.Expr:
         """What a name in GROUP BY means that is an output's as well: engines prefer the input's column."""
         if isinstance(expression, exp.Column) and expression.name.lower() == node.name.lower():
             return expression

@@ -11,7 +11,7 @@ from pathlib import Path
 from backfill_assets.files.validation import name_problem
 from backfill_assets.importing.assemble import assemble
 from backfill_assets.importing.dbt_manifest import (
-    Manifest,
+    DbtManifest,
     Node,
     declared_columns,
     depends_on,
@@ -24,7 +24,7 @@ from backfill_assets.importing.dbt_manifest import (
 )
 from backfill_assets.importing.dbt_model import dbt_model, written_name
 from backfill_assets.importing.foreign import Foreign
-from backfill_assets.importing.found import Check, Left, ReadSource, Remark, Translation, Untranslatable, refused
+from backfill_assets.importing.found import Left, ReadSource, Remark, ToCheck, Translation, Untranslatable, refused
 from backfill_assets.importing.header import plain
 from backfill_assets.importing.resolve import Known
 from backfill_assets.importing.seeds import seed_source
@@ -76,11 +76,11 @@ def read_dbt(file: Path, sources: Mapping[str, Mapping[str, str]], start: date |
     return found
 
 
-def _project_checks(manifest: Manifest) -> Iterator[Check]:
+def _project_checks(manifest: DbtManifest) -> Iterator[ToCheck]:
     """What makes it uncertain what any model says."""
     if not manifest.dialect:
         why = "sqlglot has no dialect for it: queries are read as plain SQL"
-        yield Check(
+        yield ToCheck(
             model="", place="manifest.json:1", what=f"the adapter {plain(manifest.adapter) or '(none)'}", why=why
         )
     for macro in items(manifest.data.get("macros")).values():
@@ -89,10 +89,10 @@ def _project_checks(manifest: Manifest) -> Iterator[Check]:
             continue
         if _OWN_MACROS.fullmatch(str(macro.get("name"))):
             what = f"the macro {plain(str(macro.get('name')))}"
-            yield Check(model="", place=place(macro), what=what, why="the project changes what dbt's own words mean")
+            yield ToCheck(model="", place=place(macro), what=what, why="the project changes what dbt's own words mean")
 
 
-def _sources(manifest: Manifest, found: Translation, own: Mapping[str, Known]) -> dict[str, Known]:
+def _sources(manifest: DbtManifest, found: Translation, own: Mapping[str, Known]) -> dict[str, Known]:
     """Sources and seeds by their unique ids. Those without columns have the ones that their readers use."""
     tables: dict[str, Known] = {}
     for unique_id, node in manifest.sources.items():
@@ -128,7 +128,7 @@ def _sources(manifest: Manifest, found: Translation, own: Mapping[str, Known]) -
     return tables
 
 
-def _seed(node: Node, manifest: Manifest, found: Translation, own: Mapping[str, Known]) -> Known:
+def _seed(node: Node, manifest: DbtManifest, found: Translation, own: Mapping[str, Known]) -> Known:
     name = str(node.get("name"))
     if name.lower() in own:
         return own[name.lower()]
@@ -154,7 +154,7 @@ def _seed(node: Node, manifest: Manifest, found: Translation, own: Mapping[str, 
             )
     else:
         why = "its file is not in the manifest's project: it is read from the table that it fills"
-        found.checks.append(Check(model=plain(name), place=place(node), what="a seed", why=why))
+        found.checks.append(ToCheck(model=plain(name), place=place(node), what="a seed", why=why))
     clean = re.sub(r"\W", "_", name)
     found.sources[clean] = ReadSource(name=clean, table=table_of(node), columns=declared)
     return Known(name=clean, columns={c.lower(): t for c, t in declared.items()})
@@ -190,7 +190,7 @@ def _named(model: Foreign) -> Foreign:
     return model
 
 
-def _others(manifest: Manifest) -> Iterator[Left]:
+def _others(manifest: DbtManifest) -> Iterator[Left]:
     """What has no counterpart among models and audits."""
     for node in manifest.nodes.values():
         if node.get("resource_type") == "test" and not node.get("test_metadata"):
@@ -202,7 +202,7 @@ def _others(manifest: Manifest) -> Iterator[Left]:
             yield Left(place=place(node), what=what, why="nothing here is like it")
 
 
-def _consumers(manifest: Manifest, names: Mapping[str, str], found: Translation) -> None:
+def _consumers(manifest: DbtManifest, names: Mapping[str, str], found: Translation) -> None:
     """Exposures as entries of consumers.yml, with all that they read; which of it is written here is seen later."""
     for node in items(manifest.data.get("exposures")).values():
         owner = mapping(node.get("owner"))

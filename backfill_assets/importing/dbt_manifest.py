@@ -23,7 +23,7 @@ _VERSIONS = ("v10", "v11", "v12")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
+class DbtManifest:
     """The parts of a manifest, by unique id. `folder` is the project's, when it is the one that the manifest is in."""
 
     data: Mapping[str, object]
@@ -44,7 +44,7 @@ class Manifest:
         return {**self.nodes, **self.sources}
 
 
-def read_manifest(file: Path) -> Manifest:
+def read_manifest(file: Path) -> DbtManifest:
     """The manifest in a file. Raises SettingsError when it is none that is known."""
     data = _load(file)
     nodes, sources = items(data.get("nodes")), items(data.get("sources"))
@@ -56,7 +56,7 @@ def read_manifest(file: Path) -> Manifest:
                 tests.setdefault(unique_id, []).append(node)
     metadata = mapping(data.get("metadata"))
     folder = file.resolve().parent.parent
-    return Manifest(
+    return DbtManifest(
         data=data, nodes=nodes, sources=sources, adapter=str(metadata.get("adapter_type") or ""), tests=tests,
         folder=folder if (folder / "dbt_project.yml").is_file() else None,
     )  # fmt: skip

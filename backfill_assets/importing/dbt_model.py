@@ -9,7 +9,7 @@ from datetime import date, timedelta
 
 from backfill_assets.importing.dbt_jinja import Raw, without_jinja
 from backfill_assets.importing.dbt_manifest import (
-    Manifest,
+    DbtManifest,
     Node,
     declared_columns,
     depends_on,
@@ -18,14 +18,19 @@ from backfill_assets.importing.dbt_manifest import (
     table_of,
 )
 from backfill_assets.importing.dbt_tests import audit
-from backfill_assets.importing.foreign import Entry, Foreign, Kind
-from backfill_assets.importing.found import Check, Remark, Untranslatable
+from backfill_assets.importing.foreign import Entry, Foreign, ForeignKind
+from backfill_assets.importing.found import Remark, ToCheck, Untranslatable
 from backfill_assets.importing.header import plain
 from backfill_assets.importing.query import no_macro_names
 from backfill_assets.importing.settle import LONGEST, TOO_LONG, settle
 from backfill_assets.importing.types import spark_type
 
-_KINDS = {"incremental": Kind.FILTERED, "table": Kind.TABLE, "view": Kind.VIEW, "ephemeral": Kind.PART}
+_KINDS = {
+    "incremental": ForeignKind.FILTERED,
+    "table": ForeignKind.TABLE,
+    "view": ForeignKind.VIEW,
+    "ephemeral": ForeignKind.PART,
+}
 _BATCHES = {"hour": "hourly", "day": "daily", "month": "monthly"}
 _LENGTHS = {"hour": timedelta(hours=1), "month": timedelta(days=31), "year": timedelta(days=366)}
 """How long a batch is at most, where it is no day."""
@@ -45,9 +50,9 @@ _USUAL: Mapping[str, tuple[object, ...]] = {
 @dataclass(slots=True, kw_only=True)
 class _Reading:
     node: Node
-    manifest: Manifest
+    manifest: DbtManifest
     line: int
-    checks: list[Check] = field(default_factory=list[Check])
+    checks: list[ToCheck] = field(default_factory=list[ToCheck])
     remarks: list[Remark] = field(default_factory=list[Remark])
 
     @property
@@ -56,7 +61,7 @@ class _Reading:
 
     def check(self, line: int, what: str, why: str = "") -> None:
         at = f"{file_of(self.node)}:{line}"
-        self.checks.append(Check(model=plain(self.name), place=at, what=plain(what), why=plain(why)))
+        self.checks.append(ToCheck(model=plain(self.name), place=at, what=plain(what), why=plain(why)))
 
     def remark(self, what: str) -> None:
         at = f"{file_of(self.node)}:{self.line}"
@@ -70,7 +75,7 @@ def written_name(unique_id: str, node: Node) -> str:
     return f"dbt__{re.sub(r'[^a-z0-9]', '_', unique_id.lower())}.{re.sub(r'[^A-Za-z0-9_]', '_', alias)}"
 
 
-def dbt_model(node: Node, manifest: Manifest, names: Mapping[str, str]) -> Foreign:
+def dbt_model(node: Node, manifest: DbtManifest, names: Mapping[str, str]) -> Foreign:
     """The model. `names` are those that sources and models have here, by unique id."""
     config = mapping(node.get("config"))
     reading = _Reading(node=node, manifest=manifest, line=_config_line(node))
@@ -86,7 +91,7 @@ def dbt_model(node: Node, manifest: Manifest, names: Mapping[str, str]) -> Forei
     time_column = _time_column(config, raw, kind)
     _filters(reading, config, raw, kind, time_column)
     key = _unique_key(config)
-    by_key = key if kind is Kind.FILTERED and time_column not in {k.lower() for k in key} else ()
+    by_key = key if kind is ForeignKind.FILTERED and time_column not in {k.lower() for k in key} else ()
     audits, unique = _audits(reading, names)
     header = _header(reading, config)
     described = {c: str(said.get("description") or "") for c, said in declared_columns(node).items()}
@@ -94,7 +99,7 @@ def dbt_model(node: Node, manifest: Manifest, names: Mapping[str, str]) -> Forei
         key=written_name(unique_id, node).lower(), said=plain(name), name=names.get(unique_id, name),
         file=file_of(node), line=reading.line, kind=kind, dialect=manifest.dialect, query=raw.text, query_line=1,
         time_column=time_column, start=_start(reading, config), cadence=cadence, header=header,
-        run="" if kind is Kind.INTERVALS and str(config.get("batch_size")) not in _BATCHES else cadence,
+        run="" if kind is ForeignKind.INTERVALS and str(config.get("batch_size")) not in _BATCHES else cadence,
         grain=() if by_key else unique or (key if len(key) > 1 else ()), by_key=by_key, audits=audits, cut=cut,
         table=table_of(node),
         columns=_types(node, manifest.dialect), described=described, checks=tuple(reading.checks),
@@ -102,14 +107,14 @@ def dbt_model(node: Node, manifest: Manifest, names: Mapping[str, str]) -> Forei
     )  # fmt: skip
 
 
-def _kind(reading: _Reading, config: Mapping[str, object]) -> tuple[Kind, str]:
-    kind = _KINDS.get(str(config.get("materialized")), Kind.TABLE)
-    if kind is not Kind.FILTERED or config.get("incremental_strategy") != "microbatch":
+def _kind(reading: _Reading, config: Mapping[str, object]) -> tuple[ForeignKind, str]:
+    kind = _KINDS.get(str(config.get("materialized")), ForeignKind.TABLE)
+    if kind is not ForeignKind.FILTERED or config.get("incremental_strategy") != "microbatch":
         return kind, "daily"
     size = str(config.get("batch_size"))
     if size not in _BATCHES:
         reading.check(reading.line, f"batch_size: {size}", "intervals here are hours, days, weeks or months")
-    return Kind.INTERVALS, _BATCHES.get(size, "monthly" if size == "year" else "daily")
+    return ForeignKind.INTERVALS, _BATCHES.get(size, "monthly" if size == "year" else "daily")
 
 
 def _refusal(node: Node, config: Mapping[str, object], line: int) -> Untranslatable | None:
@@ -125,7 +130,7 @@ def _refusal(node: Node, config: Mapping[str, object], line: int) -> Untranslata
     return None
 
 
-def _code(reading: _Reading, kind: Kind, config: Mapping[str, object]) -> tuple[Raw, dict[str, str]]:
+def _code(reading: _Reading, kind: ForeignKind, config: Mapping[str, object]) -> tuple[Raw, dict[str, str]]:
     """The code without Jinja, and the inputs that a microbatch cuts, by the names in it. Raises Untranslatable."""
     node, every = reading.node, reading.manifest.every
     code = str(node.get("raw_code") or "")
@@ -140,7 +145,7 @@ def _code(reading: _Reading, kind: Kind, config: Mapping[str, object]) -> tuple[
             raise Untranslatable(what, why="the manifest does not say what it is", line=line)
         written = written_name(found[0], every[found[0]])
         event = mapping(every[found[0]].get("config")).get("event_time") or every[found[0]].get("event_time")
-        if kind is Kind.INTERVALS and isinstance(event, str):
+        if kind is ForeignKind.INTERVALS and isinstance(event, str):
             cut[written.lower()] = event
         return written
 
@@ -154,9 +159,9 @@ def _code(reading: _Reading, kind: Kind, config: Mapping[str, object]) -> tuple[
         why = f"{error.what}: its lines are those of the manifest's compiled_code, with macros as they were then"
         reading.check(error.line, "the compiled code is translated", why)
         raw = Raw(text=_compiled(compiled, reading, cut, kind))
-    if kind is Kind.INTERVALS and config.get("begin") is None:
+    if kind is ForeignKind.INTERVALS and config.get("begin") is None:
         reading.check(reading.line, "`begin` is not said")
-    if kind is Kind.INTERVALS and not cut:
+    if kind is ForeignKind.INTERVALS and not cut:
         why = "no input has an `event_time`: dbt reads all of them in each batch; here rows are cut by the output's"
         reading.check(reading.line, f"event_time: {config.get('event_time')}", why)
     for line, what in raw.filled:
@@ -164,7 +169,7 @@ def _code(reading: _Reading, kind: Kind, config: Mapping[str, object]) -> tuple[
     return raw, cut
 
 
-def _compiled(code: str, reading: _Reading, cut: dict[str, str], kind: Kind) -> str:
+def _compiled(code: str, reading: _Reading, cut: dict[str, str], kind: ForeignKind) -> str:
     """The compiled code with the names that raw code has: relations become `written_name`."""
     every = reading.manifest.every
     code = re.sub(r"\b__dbt__cte__(\w+)", r"__dbt__cte__\1", code)
@@ -179,7 +184,7 @@ def _compiled(code: str, reading: _Reading, cut: dict[str, str], kind: Kind) -> 
         written = written_name(unique_id, node)
         code = code.replace(relation, written)
         event = mapping(node.get("config")).get("event_time")
-        if kind is Kind.INTERVALS and isinstance(event, str):
+        if kind is ForeignKind.INTERVALS and isinstance(event, str):
             cut[written.lower()] = event
     return code
 
@@ -192,7 +197,7 @@ def _is(node: Node, kind: str, arguments: tuple[str, ...], reader: Node) -> bool
     return right and node.get("resource_type") in ("model", "seed", "snapshot")
 
 
-def _time_column(config: Mapping[str, object], raw: Raw, kind: Kind) -> str:
+def _time_column(config: Mapping[str, object], raw: Raw, kind: ForeignKind) -> str:
     """The column by whose values rows are of intervals; empty when nothing says it."""
     meta = mapping(config.get("meta"))
     partition = config.get("partition_by")
@@ -200,16 +205,16 @@ def _time_column(config: Mapping[str, object], raw: Raw, kind: Kind) -> str:
     first = said[0] if isinstance(said, list) and len(said) == 1 else said
     key = [k for k in _unique_key(config) if re.search(r"(^|_)(date|day|ds|dt)$", k.lower())]
     plain_partition = (
-        first if kind is Kind.FILTERED and config.get("incremental_strategy") == "insert_overwrite" else None
+        first if kind is ForeignKind.FILTERED and config.get("incremental_strategy") == "insert_overwrite" else None
     )
     choices = (
         config.get("event_time"), meta.get("time_column"), plain_partition, raw.filtered, first,
-        key[0] if kind is Kind.FILTERED and len(key) == 1 else None,
+        key[0] if kind is ForeignKind.FILTERED and len(key) == 1 else None,
     )  # fmt: skip
     return next((c.lower() for c in choices if isinstance(c, str) and re.fullmatch(r"\w+", c)), "")
 
 
-def _filters(reading: _Reading, config: Mapping[str, object], raw: Raw, kind: Kind, time_column: str) -> None:
+def _filters(reading: _Reading, config: Mapping[str, object], raw: Raw, kind: ForeignKind, time_column: str) -> None:
     """Note what a day has here that dbt's own run may not have given it."""
     strategy = config.get("incremental_strategy")
     for line in raw.incremental:
@@ -224,12 +229,12 @@ def _filters(reading: _Reading, config: Mapping[str, object], raw: Raw, kind: Ki
     key = _unique_key(config)
     said = config.get("partition_by")
     by_day = (strategy == "delete+insert" and time_column in key) or (strategy == "insert_overwrite" and bool(said))
-    if kind is Kind.FILTERED and not by_day:
+    if kind is ForeignKind.FILTERED and not by_day:
         why = "there rows of earlier runs stay where no new one has their key; here a day is replaced whole"
         if strategy == "insert_overwrite":
             why = "without `partition_by` a run there replaces all of the table by its rows; here a day is replaced"
         reading.check(reading.line, f"incremental_strategy: {strategy or 'the default'}", why)
-    if said and kind in (Kind.FILTERED, Kind.INTERVALS) and said not in (time_column, [time_column]):
+    if said and kind in (ForeignKind.FILTERED, ForeignKind.INTERVALS) and said not in (time_column, [time_column]):
         why = "where partitions are replaced whole, others of the days in them are lost there"
         reading.check(reading.line, f"partition_by: {str(said)[:80]}", why)
     for key, value in config.items():
@@ -255,7 +260,7 @@ def _audits(reading: _Reading, names: Mapping[str, str]) -> tuple[tuple[Entry, .
         except Untranslatable as error:
             what = f"{error.what} is not carried over"
             reading.checks.append(
-                Check(model=plain(reading.name), place=f"{file_of(test)}:1", what=plain(what), why=plain(error.why))
+                ToCheck(model=plain(reading.name), place=f"{file_of(test)}:1", what=plain(what), why=plain(error.why))
             )
         else:
             said = mapping(found[-1].get("unique"))

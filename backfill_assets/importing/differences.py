@@ -24,7 +24,7 @@ _ZONED = (exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class EngineDifference:
     """Something to be checked, at a line of the file."""
 
     line: int
@@ -32,12 +32,14 @@ class Difference:
     why: str
 
 
-def differences(tree: exp.Expr, dialect: str, line: int) -> list[Difference]:
+def differences(tree: exp.Expr, dialect: str, line: int) -> list[EngineDifference]:
     """What of a query may be computed otherwise by Spark, one for each thing and line."""
     if dialect.split(",")[0].strip().lower() in SAME_ENGINE:
         return []
     found = [
-        Difference(line=line_of(n, line), what=what, why=why) for n in tree.walk() for what, why in _at(n, dialect)
+        EngineDifference(line=line_of(n, line), what=what, why=why)
+        for n in tree.walk()
+        for what, why in _at(n, dialect)
     ]
     return sorted(dict.fromkeys(found), key=lambda d: (d.line, d.what))
 

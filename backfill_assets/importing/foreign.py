@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 
-from backfill_assets.importing.found import Check, Remark, Untranslatable
+from backfill_assets.importing.found import Remark, ToCheck, Untranslatable
 
 Entry = Mapping[str, object]
 """An audit as a header has it."""
 
 
-class Kind(StrEnum):
+class ForeignKind(StrEnum):
     """How the other tool computes a model."""
 
     INTERVALS = "intervals"
@@ -42,7 +42,7 @@ class Foreign:
     name: str
     file: str
     line: int
-    kind: Kind
+    kind: ForeignKind
     dialect: str
     query: str
     query_line: int = 1
@@ -58,11 +58,11 @@ class Foreign:
     table: str = ""
     columns: Mapping[str, str] = field(default_factory=dict[str, str])
     described: Mapping[str, str] = field(default_factory=dict[str, str])
-    checks: tuple[Check, ...] = ()
+    checks: tuple[ToCheck, ...] = ()
     remarks: tuple[Remark, ...] = ()
     problem: Untranslatable | None = None
     """Why it cannot be translated, whatever its query says."""
 
-    def check(self, line: int, what: str, why: str = "") -> Check:
+    def check(self, line: int, what: str, why: str = "") -> ToCheck:
         """Something to look at, at a line of the model's file."""
-        return Check(model=self.said, place=f"{self.file}:{line}", what=what, why=why)
+        return ToCheck(model=self.said, place=f"{self.file}:{line}", what=what, why=why)

@@ -27,7 +27,7 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class ToCheck:
     """A place of a model, or of a source, that was translated and has to be looked at."""
 
     model: str
@@ -53,7 +53,7 @@ class TranslatedModel:
     text: str
     origin: str
     reads: tuple[str, ...]
-    checks: tuple[Check, ...] = ()
+    checks: tuple[ToCheck, ...] = ()
     inlined: tuple[str, ...] = ()
     table: str = ""
 
@@ -72,7 +72,7 @@ class ReadSource:
     columns: Mapping[str, str]
     description: str = ""
     more: Mapping[str, object] = field(default_factory=dict[str, object])
-    checks: tuple[Check, ...] = ()
+    checks: tuple[ToCheck, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class Translation:
     within: dict[str, str] = field(default_factory=dict[str, str])
     left: list[Left] = field(default_factory=list[Left])
     remarks: list[Remark] = field(default_factory=list[Remark])
-    checks: list[Check] = field(default_factory=list[Check])
+    checks: list[ToCheck] = field(default_factory=list[ToCheck])
     """Of what belongs to all models."""
     consumers: list[Mapping[str, object]] = field(default_factory=list[Mapping[str, object]])
     consumer_places: dict[str, str] = field(default_factory=dict[str, str])

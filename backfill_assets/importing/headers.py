@@ -8,10 +8,10 @@ from datetime import date
 from backfill_assets.core.cron import over_from
 from backfill_assets.core.intervals import Cadence, utc
 from backfill_assets.files.validation import column_name
-from backfill_assets.importing.foreign import Entry, Foreign, Kind
-from backfill_assets.importing.found import Check, TranslatedModel
+from backfill_assets.importing.foreign import Entry, Foreign, ForeignKind
+from backfill_assets.importing.found import ToCheck, TranslatedModel
 from backfill_assets.importing.header import model_text, plain
-from backfill_assets.importing.tolerant import Written
+from backfill_assets.importing.tolerant import WrittenQuery
 
 FIRST_DAY = date(2000, 1, 1)
 """The `start` of a model whose first day nobody says: a model begins with its data where its sources say how far that
@@ -21,7 +21,7 @@ _ENDS = 250
 
 
 def model_file(
-    model: Foreign, written: Written, start: date | None, inner: Sequence[Check], there: Collection[str]
+    model: Foreign, written: WrittenQuery, start: date | None, inner: Sequence[ToCheck], there: Collection[str]
 ) -> TranslatedModel:
     """The model's file. `start` is the first day of those that say none; `inner` are checks of its inlined parts;
     `there` are the models and sources that audits may look at."""
@@ -58,7 +58,7 @@ def model_file(
             "key comes again on another day"
         )
         checks.append(model.check(model.line, f"rows are told apart by {', '.join(grain)}", why))
-    elif keyed and not written.by_day and model.kind is not Kind.INTERVALS:
+    elif keyed and not written.by_day and model.kind is not ForeignKind.INTERVALS:
         audits.append({"unique": {"columns": list(grain), "scope": "table"}})
     described = {given[c.lower()]: text for c, text in model.described.items() if c.lower() in given and text}
     if described:
@@ -78,7 +78,7 @@ def model_file(
     )  # fmt: skip
 
 
-def _unit(written: Written) -> str:
+def _unit(written: WrittenQuery) -> str:
     return Cadence(written.cadence).unit
 
 
@@ -93,7 +93,7 @@ def _at_each_end(cron: str, cadence: str) -> bool:
     return True
 
 
-def _start(model: Foreign, start: date | None, cadence: str, checks: list[Check]) -> date:
+def _start(model: Foreign, start: date | None, cadence: str, checks: list[ToCheck]) -> date:
     """The first day of an interval: one within it would leave out the interval, with the rows that it has there."""
     said = model.start or start
     first = Cadence(cadence).floor(utc(said or FIRST_DAY)).date()
@@ -108,7 +108,7 @@ def _start(model: Foreign, start: date | None, cadence: str, checks: list[Check]
     return first
 
 
-def _grain(model: Foreign, written: Written, given: Mapping[str, str], checks: list[Check]) -> tuple[str, ...]:
+def _grain(model: Foreign, written: WrittenQuery, given: Mapping[str, str], checks: list[ToCheck]) -> tuple[str, ...]:
     said = model.grain or model.by_key
     if said and all(c.lower() in given for c in said):
         return tuple(given[c.lower()] for c in said)
@@ -137,7 +137,7 @@ def _plain(name: str) -> bool:
 
 
 def _audits(
-    model: Foreign, written: Written, given: Mapping[str, str], there: Collection[str], checks: list[Check]
+    model: Foreign, written: WrittenQuery, given: Mapping[str, str], there: Collection[str], checks: list[ToCheck]
 ) -> tuple[list[Entry], list[str]]:
     """The audits with the columns as the query calls them, and what they look at; those of columns and tables that are
     not there are to be checked."""

@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from backfill_assets.importing.foreign import Foreign, Kind
+from backfill_assets.importing.foreign import Foreign, ForeignKind
 from backfill_assets.importing.found import Untranslatable
-from backfill_assets.importing.query import DIALECTS, Query, Table, table_names, translate
+from backfill_assets.importing.query import DIALECTS, ImportedTable, TranslatedQuery, table_names, translate
 from backfill_assets.importing.resolve import Known
-from backfill_assets.importing.tolerant import Written
+from backfill_assets.importing.tolerant import WrittenQuery
 from backfill_assets.importing.values import of_type
 
 _MOST_TRIES = 200
 
 
-def known_same(model: Foreign, look: Callable[[str, int], Known]) -> Written:
+def known_same(model: Foreign, look: Callable[[str, int], Known]) -> WrittenQuery:
     """The model's query when every construct of it is known to mean the same in Spark. Raises Untranslatable with what
     is not."""
     line = model.query_line
     if model.dialect.lower() not in DIALECTS:
         why = f"queries of {', '.join(DIALECTS)} are compared with Spark's, construct by construct"
         raise Untranslatable(f"the dialect {model.dialect or '(none)'}", why=why, line=model.line)
-    if model.kind not in (Kind.INTERVALS, Kind.FILTERED):
+    if model.kind not in (ForeignKind.INTERVALS, ForeignKind.FILTERED):
         why = "there each run computes all rows anew; here a day is computed once, and again when it is restated"
         raise Untranslatable(f"it is a {model.kind} there", why=why, line=model.line)
     if not model.time_column or model.cadence != "daily":
         raise Untranslatable("its intervals", why="known are days that the tool tells by a column", line=model.line)
-    tables: dict[str, Table] = {}
+    tables: dict[str, ImportedTable] = {}
     for name in table_names(model.query, line, model.dialect):
         known = look(name, line)
         if known.unsure or not known.columns or not all(known.columns.values()):
@@ -40,9 +40,9 @@ def known_same(model: Foreign, look: Callable[[str, int], Known]) -> Written:
             raise Untranslatable(
                 f"`{known.name}` has no event_time", why="dbt reads all of it in each batch", line=line
             )
-        tables[name.lower()] = Table(name=known.name, columns=columns)
+        tables[name.lower()] = ImportedTable(name=known.name, columns=columns)
     first: Untranslatable | None = None
-    for one in _tries(tables, guess=model.kind is Kind.FILTERED):
+    for one in _tries(tables, guess=model.kind is ForeignKind.FILTERED):
         try:
             found = translate(
                 model.query, model.query_line, dialect=model.dialect, tables=one, time_column=model.time_column,
@@ -56,22 +56,22 @@ def known_same(model: Foreign, look: Callable[[str, int], Known]) -> Written:
     raise first
 
 
-def _tries(tables: Mapping[str, Table], *, guess: bool) -> list[Mapping[str, Table]]:
+def _tries(tables: Mapping[str, ImportedTable], *, guess: bool) -> list[Mapping[str, ImportedTable]]:
     """The tables as they are, and (`guess`) with one column of one of them as the day of its rows."""
-    tries: list[Mapping[str, Table]] = [tables]
+    tries: list[Mapping[str, ImportedTable]] = [tables]
     for name, table in tables.items() if guess else ():
         if any(v.day for v in table.columns.values()):
             continue
         for column, value in table.columns.items():
             if value.kind in ("date", "timestamp"):
-                marked = Table(name=table.name, columns={**table.columns, column: replace(value, day=True)})
+                marked = ImportedTable(name=table.name, columns={**table.columns, column: replace(value, day=True)})
                 tries.append({k: marked if k == name else t for k, t in tables.items()})
     return tries[:_MOST_TRIES]
 
 
-def _written(found: Query, model: Foreign) -> Written:
+def _written(found: TranslatedQuery, model: Foreign) -> WrittenQuery:
     kinds = {n: v.spark() for n, v in found.columns.items()}
-    return Written(
+    return WrittenQuery(
         text=found.text, cadence="daily", time_column=found.time_column, original=model.time_column, columns=kinds,
         reads=found.reads, inlined=(), key=found.key, one_by_one=False, lookback=0, by_day=True, clock=(), checks=(),
     )  # fmt: skip

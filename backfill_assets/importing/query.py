@@ -13,7 +13,7 @@ from sqlglot.errors import ErrorLevel, SqlglotError
 from backfill_assets.importing.bounds import MACRO
 from backfill_assets.importing.days import read_query
 from backfill_assets.importing.found import Untranslatable
-from backfill_assets.importing.relations import Relation
+from backfill_assets.importing.relations import NamedRelation
 from backfill_assets.importing.values import Value
 from backfill_assets.sql.text import quoted
 
@@ -23,7 +23,7 @@ _LARGEST = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class ImportedTable:
     """What a name in a query stands for: a model or source here, and its columns. Those with `day` say the day of a
     row: of a model's rows, and of inputs that the tool cuts to the interval."""
 
@@ -32,7 +32,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class TranslatedQuery:
     """A query for Spark. `time_column` is a DATE of the output; `columns` are kinds of value by name."""
 
     text: str
@@ -42,7 +42,9 @@ class Query:
     key: tuple[str, ...]
 
 
-def translate(text: str, line: int, *, dialect: str, tables: Mapping[str, Table], time_column: str, own: str) -> Query:
+def translate(
+    text: str, line: int, *, dialect: str, tables: Mapping[str, ImportedTable], time_column: str, own: str
+) -> TranslatedQuery:
     """The query at a line of a file (bounds as columns `bf__…`), whose rows are of days by `time_column`.
 
     `tables` by lower-cased names as written. Raises Untranslatable.
@@ -52,7 +54,7 @@ def translate(text: str, line: int, *, dialect: str, tables: Mapping[str, Table]
     tree = parse("\n" * (line - 1) + text, line, dialect)
     reads: dict[str, None] = {}
 
-    def lookup(node: exp.Table) -> Relation:
+    def lookup(node: exp.Table) -> NamedRelation:
         written = ".".join(p.name for p in node.parts)
         table = tables.get(written.lower())
         at = min((i.meta_get("line") or line for i in node.find_all(exp.Identifier)), default=line)
@@ -74,7 +76,7 @@ def translate(text: str, line: int, *, dialect: str, tables: Mapping[str, Table]
         for key, part in zip(("db", "catalog"), reversed(parts[:-1]), strict=False):
             node.set(key, exp.to_identifier(part))
         columns = {name.lower(): value for name, value in table.columns.items()}
-        return Relation(columns=columns, dated=any(v.day for v in columns.values()))
+        return NamedRelation(columns=columns, dated=any(v.day for v in columns.values()))
 
     try:
         found = read_query(tree, dialect, lookup)
@@ -96,7 +98,7 @@ def translate(text: str, line: int, *, dialect: str, tables: Mapping[str, Table]
     return _finished(inner, found, time_column, tuple(reads), line)
 
 
-def _finished(inner: str, found: Relation, time_column: str, reads: tuple[str, ...], line: int) -> Query:
+def _finished(inner: str, found: NamedRelation, time_column: str, reads: tuple[str, ...], line: int) -> TranslatedQuery:
     """The query, cut to the wanted days where it is not, with a DATE to tell them by."""
     value = found.columns.get(time_column.lower())
     if value is None:
@@ -122,7 +124,7 @@ def _finished(inner: str, found: Relation, time_column: str, reads: tuple[str, .
         at = quoted(time_column)
         body = "\n".join(f"  {one}" if one else one for one in inner.splitlines())
         text = f"SELECT\n  {names}\nFROM (\n{body}\n) AS rows_of_days\nWHERE {at} >= :start AND {at} < :end"
-    return Query(text=text, time_column=day, columns=columns, reads=reads, key=key)
+    return TranslatedQuery(text=text, time_column=day, columns=columns, reads=reads, key=key)
 
 
 def parse(text: str, line: int, dialect: str) -> exp.Expr:

@@ -13,7 +13,7 @@ from backfill_assets.importing.values import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Relation:
+class NamedRelation:
     """What a FROM may name. `dated`: its rows are of days, and its columns with `day` say which. `bounded`: of the
     wanted days only. `key` are the columns of its GROUP BY, when all of them are given."""
 
@@ -24,11 +24,11 @@ class Relation:
 
 
 @dataclass(slots=True)
-class Part:
+class JoinedRelation:
     """One relation of a FROM: what it is called, and whether its rows may be missing (LEFT JOIN)."""
 
     name: str
-    relation: Relation
+    relation: NamedRelation
     optional: bool
     bounds: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
 
@@ -46,7 +46,7 @@ class Link:
     joined: str = ""
 
 
-def looker(parts: Sequence[Part], dialect: str) -> Callable[[exp.Column], Value]:
+def looker(parts: Sequence[JoinedRelation], dialect: str) -> Callable[[exp.Column], Value]:
     """What a column is that an expression names; a bound where it has no meaning is refused."""
 
     def look(node: exp.Column) -> Value:
@@ -64,7 +64,7 @@ def looker(parts: Sequence[Part], dialect: str) -> Callable[[exp.Column], Value]
     return look
 
 
-def part_of(node: exp.Column, parts: Sequence[Part], dialect: str) -> Part:
+def part_of(node: exp.Column, parts: Sequence[JoinedRelation], dialect: str) -> JoinedRelation:
     """The one part that a column is of. Raises Untranslatable."""
     if node.args.get("db"):
         raise refuse(node, dialect, why="a column with the schema of its table", fix="give the table an alias")
@@ -90,7 +90,7 @@ def day_column(node: exp.Expr) -> exp.Column | None:
                 return None
 
 
-def link_of(node: exp.Expr, parts: Sequence[Part], joined: str) -> Link | None:
+def link_of(node: exp.Expr, parts: Sequence[JoinedRelation], joined: str) -> Link | None:
     """The two columns of which an equality says that they are of the same day."""
     if not isinstance(node, exp.EQ):
         return None

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from backfill_assets.importing.found import Check, Left, Remark, TranslatedModel
+from backfill_assets.importing.found import Left, Remark, ToCheck, TranslatedModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class Imported:
     kept: tuple[tuple[str, str], ...]
     models: tuple[TranslatedModel, ...]
     within: Mapping[str, str]
-    checks: tuple[Check, ...]
+    checks: tuple[ToCheck, ...]
     left: tuple[Left, ...]
     remarks: tuple[Remark, ...]
     missing: Mapping[str, str]

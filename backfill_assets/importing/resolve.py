@@ -41,7 +41,7 @@ Lookup = Callable[[str, int], Meaning]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resolved:
+class ResolvedQuery:
     """A query with the names of here. `reads` by lower-cased names; `inlined` are models that are a part of it."""
 
     tree: exp.Query
@@ -49,7 +49,7 @@ class Resolved:
     inlined: tuple[str, ...]
 
 
-def resolve(tree: exp.Query, lookup: Lookup, line: int) -> Resolved:
+def resolve(tree: exp.Query, lookup: Lookup, line: int) -> ResolvedQuery:
     """The query with each table's name replaced, and inlined models in its WITH. Raises Untranslatable."""
     reads: dict[str, Known] = {}
     inline: dict[str, Inline] = {}
@@ -83,7 +83,7 @@ def resolve(tree: exp.Query, lookup: Lookup, line: int) -> Resolved:
         else:
             clause.set("expressions", [*parts, *clause.expressions])
     _apart(tree, {}, taken, frozenset(map(id, parts)))
-    return Resolved(tree=tree, reads=reads, inlined=tuple(inline))
+    return ResolvedQuery(tree=tree, reads=reads, inlined=tuple(inline))
 
 
 def _collect(one: Inline, into: dict[str, Inline]) -> None:

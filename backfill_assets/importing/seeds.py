@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from pathlib import Path
 
-from backfill_assets.importing.found import Check, ReadSource, Untranslatable
+from backfill_assets.importing.found import ReadSource, ToCheck, Untranslatable
 from backfill_assets.importing.header import plain
 
 FOLDER = "seeds"
@@ -24,10 +24,10 @@ def seed_source(
     header, rows, text = _rows(file, delimiter, int(place.rpartition(":")[2]))
     kinds = {n.lower(): t for n, t in declared.items()}
     columns = {c: kinds.get(c.lower()) or _guess([r[i] for r in rows if i < len(r)]) for i, c in enumerate(header)}
-    checks: tuple[Check, ...] = ()
+    checks: tuple[ToCheck, ...] = ()
     if any(c.lower() not in kinds for c in header):
         why = "no types are declared there: each tool guesses them from the rows"
-        checks = (Check(model=name, place=place, what="the types of a seed are guessed", why=why),)
+        checks = (ToCheck(model=name, place=place, what="the types of a seed are guessed", why=why),)
     options = {"header": "true", **({"sep": delimiter} if delimiter != "," else {})}
     return ReadSource(
         name=name, seed=(f"{FOLDER}/{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}.csv", text), columns=columns,

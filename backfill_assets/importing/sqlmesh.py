@@ -15,13 +15,13 @@ from backfill_assets.files.texts import read_text
 from backfill_assets.files.validation import name_problem
 from backfill_assets.importing.assemble import assemble
 from backfill_assets.importing.foreign import Foreign
-from backfill_assets.importing.found import Check, Left, ReadSource, Remark, Translation, Untranslatable, refused
+from backfill_assets.importing.found import Left, ReadSource, Remark, ToCheck, Translation, Untranslatable, refused
 from backfill_assets.importing.header import plain
 from backfill_assets.importing.resolve import Known
 from backfill_assets.importing.seeds import seed_source
 from backfill_assets.importing.sqlmesh_config import Config, read_config
 from backfill_assets.importing.sqlmesh_file import ModelFile, Property, read_model_file
-from backfill_assets.importing.sqlmesh_model import Reading, foreign_model, own_columns
+from backfill_assets.importing.sqlmesh_model import ModelReading, foreign_model, own_columns
 from backfill_assets.importing.sqlmesh_python import python_model
 from backfill_assets.importing.types import malformed, spark_columns
 
@@ -74,7 +74,7 @@ def _external(root: Path, found: Translation, usual: str) -> dict[str, Known]:
             columns = spark_columns(item.get("columns"), str(item.get("dialect") or usual))
             if name.lower() in tables:
                 why = "it is declared twice, for several gateways perhaps: the first is taken"
-                found.checks.append(Check(model=name, place=place, what=f"the external model {plain(name)}", why=why))
+                found.checks.append(ToCheck(model=name, place=place, what=f"the external model {plain(name)}", why=why))
                 continue
             if columns is None:
                 continue  # its columns are guessed from its readers
@@ -125,7 +125,7 @@ def _models(root: Path, config: Config, found: Translation, tables: dict[str, Kn
         said = ""
         try:
             file = _file(text, config)
-            reading = Reading(place=place, file=file, config=config, own=own, found=found)
+            reading = ModelReading(place=place, file=file, config=config, own=own, found=found)
             said = reading.said
             if _kind(file, config) in ("SEED", "EXTERNAL"):
                 _table(root, path, reading, tables)
@@ -150,7 +150,7 @@ def _file(text: str, config: Config) -> ModelFile:
     return read_model_file(text, chosen)
 
 
-def _table(root: Path, path: Path, reading: Reading, tables: dict[str, Known]) -> None:
+def _table(root: Path, path: Path, reading: ModelReading, tables: dict[str, Known]) -> None:
     """A seed or an external model: a source here."""
     file, found, said = reading.file, reading.found, reading.said
     if not re.fullmatch(r"[\w.]+", said):
@@ -165,7 +165,7 @@ def _table(root: Path, path: Path, reading: Reading, tables: dict[str, Known]) -
         source = seed_source(said, csv, declared, place, description)
     else:
         why = "its file is not in the project: it is read from the table that it fills"
-        lost = Check(model=said, place=place, what="a seed without its file", why=why)
+        lost = ToCheck(model=said, place=place, what="a seed without its file", why=why)
         checks = (lost,) if kind is not None and "path" in kind else ()
         source = ReadSource(name=said, table=said, columns=declared, description=description, checks=checks)
     if "audits" in file.properties:

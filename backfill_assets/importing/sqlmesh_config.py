@@ -12,7 +12,7 @@ from pathlib import Path
 from backfill_assets.core.errors import Problem
 from backfill_assets.files.documents import Document, read_yaml
 from backfill_assets.files.texts import read_text
-from backfill_assets.importing.found import Check
+from backfill_assets.importing.found import ToCheck
 from backfill_assets.importing.header import plain
 
 _YAML = ("config.yaml", "config.yml")
@@ -34,21 +34,21 @@ class Config:
 
     defaults: Mapping[str, str] = field(default_factory=dict[str, str])
     variables: Mapping[str, str | int | float | bool] = field(default_factory=dict[str, str | int | float | bool])
-    checks: tuple[Check, ...] = ()
+    checks: tuple[ToCheck, ...] = ()
 
 
 def read_config(root: Path) -> Config:
     """What the project's configuration says; nothing of it is executed."""
     for name in _YAML:
         if (root / name).is_file():
-            other = [Check(model="", place="config.py:1", what="there is a Python configuration too: it is not read")]
+            other = [ToCheck(model="", place="config.py:1", what="there is a Python configuration too: it is not read")]
             found = _yaml(root / name, name)
             twice = tuple(other) if (root / "config.py").exists() else ()
             return Config(defaults=found.defaults, variables=found.variables, checks=(*found.checks, *twice))
     if (root / "config.py").is_file():
         return _python(root / "config.py")
     why = "the dialect and the first day have to be said by each model"
-    return Config(checks=(Check(model="", place="config.yaml:1", what="there is no configuration", why=why),))
+    return Config(checks=(ToCheck(model="", place="config.yaml:1", what="there is no configuration", why=why),))
 
 
 def _yaml(file: Path, name: str) -> Config:
@@ -60,7 +60,7 @@ def _yaml(file: Path, name: str) -> Config:
     if document is None or not isinstance(document.data, Mapping):
         said = [(p.line, p.what) for p in problems] or [(1, "the configuration is no mapping")]
         why = "nothing of it is known: the dialect and the first day have to be said by each model"
-        return Config(checks=tuple(Check(model="", place=f"{name}:{n}", what=w, why=why) for n, w in said))
+        return Config(checks=tuple(ToCheck(model="", place=f"{name}:{n}", what=w, why=why) for n, w in said))
     variables = document.data.get("variables")
     plain_values = {
         str(k).lower(): v
@@ -81,7 +81,7 @@ def _defaults(document: Document) -> dict[str, str]:
     return found
 
 
-def _odd(document: Document, name: str) -> Iterator[Check]:
+def _odd(document: Document, name: str) -> Iterator[ToCheck]:
     """What may change rows of all models."""
     data = document.data
     assert isinstance(data, Mapping)
@@ -89,16 +89,16 @@ def _odd(document: Document, name: str) -> Iterator[Check]:
     for key in data:
         if str(key) not in _HARMLESS:
             what = f"`{plain(str(key))}` of the configuration"
-            yield Check(model="", place=f"{name}:{document.line_of(str(key))}", what=what, why=why)
+            yield ToCheck(model="", place=f"{name}:{document.line_of(str(key))}", what=what, why=why)
     if "session.timezone" in str(data).lower().replace(" ", "") and "UTC" not in str(data):
         what = "another time zone of the session"
         why_zone = "days are of UTC here"
-        yield Check(model="", place=f"{name}:{document.line_of('gateways')}", what=what, why=why_zone)
+        yield ToCheck(model="", place=f"{name}:{document.line_of('gateways')}", what=what, why=why_zone)
     defaults = data.get("model_defaults")
     for key, value in defaults.items() if isinstance(defaults, Mapping) else ():
         if str(key) not in _DEFAULTS or not isinstance(value, str | date) or value == "jinja":
             line = document.line_of("model_defaults", str(key))
-            yield Check(model="", place=f"{name}:{line}", what=f"`{plain(str(key))}` of model_defaults", why=why)
+            yield ToCheck(model="", place=f"{name}:{line}", what=f"`{plain(str(key))}` of model_defaults", why=why)
 
 
 def _python(file: Path) -> Config:
@@ -140,5 +140,5 @@ def _python(file: Path) -> Config:
     why = "it is not executed: " + (
         f"read are {', '.join(f'{k} {v}' for k, v in found.items())}" if found else "nothing is known of it"
     )
-    check = Check(model="", place=f"config.py:{line}", what="a Python configuration", why=why)
+    check = ToCheck(model="", place=f"config.py:{line}", what="a Python configuration", why=why)
     return Config(defaults=found, checks=(check,))

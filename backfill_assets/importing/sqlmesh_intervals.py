@@ -9,7 +9,7 @@ from itertools import islice, pairwise
 
 from backfill_assets.core.cron import check_cron, over_from
 from backfill_assets.core.intervals import Cadence
-from backfill_assets.importing.foreign import Kind
+from backfill_assets.importing.foreign import ForeignKind
 from backfill_assets.importing.header import plain
 from backfill_assets.importing.sqlmesh_config import Config
 from backfill_assets.importing.sqlmesh_file import ModelFile
@@ -35,7 +35,7 @@ _HOURS, _DAYS = timedelta(days=62), timedelta(days=4 * 366)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Intervals:
+class SqlmeshIntervals:
     """The `cadence` here; the `unit` there, in which batches and lookback are counted; `ready`, where the `cron` ticks
     later than an interval ends. An empty `cron` is one that cannot be read."""
 
@@ -68,7 +68,7 @@ class Intervals:
         """For how long after its end an interval is computed again there: until the tick at which the one `lookback`
         units after it is over; of all intervals the longest, in whole days, hours or minutes.
 
-        >>> Intervals(cadence=Cadence.DAILY, unit="day", cron="0 0 * * SUN").computed_again(2).days
+        >>> SqlmeshIntervals(cadence=Cadence.DAILY, unit="day", cron="0 0 * * SUN").computed_again(2).days
         8
         """
         whole = min(_UNITS[self.unit], timedelta(days=1)) if self.unit in _CADENCES else timedelta(minutes=1)
@@ -91,7 +91,7 @@ class Intervals:
                 return end + lookback * _UNITS[self.unit]
 
 
-def intervals_of(file: ModelFile, config: Config, kind: Kind, check: Note) -> Intervals:
+def intervals_of(file: ModelFile, config: Config, kind: ForeignKind, check: Note) -> SqlmeshIntervals:
     """The intervals that a file says. Models that are computed whole have none there: they have days here."""
     said = file.properties.get("cron")
     text = (said.text if said is not None else config.defaults.get("cron", "@daily")).strip("'\" ").lower()
@@ -107,8 +107,8 @@ def intervals_of(file: ModelFile, config: Config, kind: Kind, check: Note) -> In
         if word not in _UNITS:
             check(line, f"`interval_unit {plain(own.text)}`", "it is not known here")
         unit = word if word in _UNITS else unit
-    if kind is not Kind.INTERVALS:
-        return Intervals(cadence=Cadence.DAILY, unit="day", cron="")
+    if kind is not ForeignKind.INTERVALS:
+        return SqlmeshIntervals(cadence=Cadence.DAILY, unit="day", cron="")
     if unit == "year" or unit not in _CADENCES:
         said_so = f"`interval_unit {unit}`" if own is not None else f"the cron {plain(text)}"
         why = "intervals shorter than an hour are hours here" if unit != "year" else (
@@ -120,7 +120,9 @@ def intervals_of(file: ModelFile, config: Config, kind: Kind, check: Note) -> In
     if zone is not None and zone.text.strip("'\"").upper() != "UTC":
         check(zone.line, f"`cron_tz {plain(zone.text)}`", "`ready` is in UTC here")
     at_its_end = {Cadence.DAILY: "0 0 * * *", Cadence.MONTHLY: "0 0 1 * *"}.get(cadence, cron)
-    return Intervals(cadence=cadence, unit=unit, cron=cron, ready=_ready(cron) if cron not in ("", at_its_end) else "")
+    return SqlmeshIntervals(
+        cadence=cadence, unit=unit, cron=cron, ready=_ready(cron) if cron not in ("", at_its_end) else ""
+    )
 
 
 def _unit(cron: str) -> str:

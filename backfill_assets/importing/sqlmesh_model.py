@@ -8,21 +8,22 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from backfill_assets.files.validation import name_problem
-from backfill_assets.importing.foreign import Entry, Foreign, Kind
-from backfill_assets.importing.found import Check, Remark, Translation, Untranslatable
+from backfill_assets.importing.foreign import Entry, Foreign, ForeignKind
+from backfill_assets.importing.found import Remark, ToCheck, Translation, Untranslatable
 from backfill_assets.importing.header import plain
 from backfill_assets.importing.numbers import whole
 from backfill_assets.importing.settle import LONGEST, TOO_LONG, settle
 from backfill_assets.importing.sqlmesh_audits import audits
 from backfill_assets.importing.sqlmesh_config import Config
 from backfill_assets.importing.sqlmesh_file import ModelFile, Property, inside, names_in, split
-from backfill_assets.importing.sqlmesh_intervals import Intervals, intervals_of
+from backfill_assets.importing.sqlmesh_intervals import SqlmeshIntervals, intervals_of
 from backfill_assets.importing.sqlmesh_macros import Filled, without_macros
 from backfill_assets.importing.types import spark_type
 
 _KINDS = {
-    "INCREMENTAL_BY_TIME_RANGE": Kind.INTERVALS, "INCREMENTAL_BY_UNIQUE_KEY": Kind.INTERVALS,
-    "INCREMENTAL_BY_PARTITION": Kind.FILTERED, "FULL": Kind.TABLE, "VIEW": Kind.VIEW, "EMBEDDED": Kind.PART,
+    "INCREMENTAL_BY_TIME_RANGE": ForeignKind.INTERVALS, "INCREMENTAL_BY_UNIQUE_KEY": ForeignKind.INTERVALS,
+    "INCREMENTAL_BY_PARTITION": ForeignKind.FILTERED, "FULL": ForeignKind.TABLE, "VIEW": ForeignKind.VIEW,
+    "EMBEDDED": ForeignKind.PART,
 }  # fmt: skip
 _PHYSICAL = frozenset({
     "clustered_by", "table_format", "storage_format", "physical_properties", "virtual_properties", "stamp",
@@ -50,7 +51,7 @@ _COMMENT = re.compile(r"/\*(.*?)\*/|--([^\n]*)", re.DOTALL)
 
 
 @dataclass(slots=True, kw_only=True)
-class Reading:
+class ModelReading:
     """A model's file as it is read; `checks` and `remarks` are added to."""
 
     place: str
@@ -58,7 +59,7 @@ class Reading:
     config: Config
     own: frozenset[str]
     found: Translation
-    checks: list[Check] = field(default_factory=list[Check])
+    checks: list[ToCheck] = field(default_factory=list[ToCheck])
     remarks: list[Remark] = field(default_factory=list[Remark])
 
     @property
@@ -73,13 +74,13 @@ class Reading:
         return (own.text if own is not None else self.config.defaults.get("dialect", "")).split(",")[0].strip().lower()
 
     def check(self, line: int, what: str, why: str = "") -> None:
-        self.checks.append(Check(model=self.said, place=f"{self.place}:{line}", what=what, why=why))
+        self.checks.append(ToCheck(model=self.said, place=f"{self.place}:{line}", what=what, why=why))
 
     def remark(self, line: int, what: str) -> None:
         self.remarks.append(Remark(model=self.said, place=f"{self.place}:{line}", what=what))
 
 
-def foreign_model(reading: Reading) -> Foreign | None:
+def foreign_model(reading: ModelReading) -> Foreign | None:
     """The model; None for one that is not enabled there. Raises Untranslatable without a usable name."""
     file, properties = reading.file, reading.file.properties
     name = properties.get("name")
@@ -130,7 +131,7 @@ def inferred_name(place: str) -> str:
     return ".".join(place.rpartition(".")[0].split("/")[1:])
 
 
-def own_columns(reading: Reading) -> dict[str, str]:
+def own_columns(reading: ModelReading) -> dict[str, str]:
     """What `columns (…)` says, as Spark types; empty when one of them cannot be told."""
     said = reading.file.properties.get("columns")
     tokens = inside(said.tokens) if said is not None else None
@@ -143,12 +144,12 @@ def own_columns(reading: Reading) -> dict[str, str]:
     return found
 
 
-def _kind(reading: Reading) -> tuple[Kind, str]:
+def _kind(reading: ModelReading) -> tuple[ForeignKind, str]:
     said = reading.file.properties.get("kind")
     word = said.tokens[0].text.upper() if said is not None and said.tokens else (
         reading.config.defaults.get("kind", "VIEW").upper()
     )  # fmt: skip
-    return _KINDS.get(word, Kind.TABLE), word
+    return _KINDS.get(word, ForeignKind.TABLE), word
 
 
 def _refusal(word: str, properties: Mapping[str, Property], file: ModelFile) -> Untranslatable | None:
@@ -167,7 +168,7 @@ def _refusal(word: str, properties: Mapping[str, Property], file: ModelFile) -> 
     return None
 
 
-def _query(reading: Reading) -> Filled | Untranslatable:
+def _query(reading: ModelReading) -> Filled | Untranslatable:
     file = reading.file
     try:
         return without_macros(
@@ -177,7 +178,7 @@ def _query(reading: Reading) -> Filled | Untranslatable:
         return error
 
 
-def _header(reading: Reading, kind: Mapping[str, Property], intervals: Intervals) -> dict[str, object]:
+def _header(reading: ModelReading, kind: Mapping[str, Property], intervals: SqlmeshIntervals) -> dict[str, object]:
     """Description, owner, and how it is built; properties that are not carried over are noted."""
     properties, header = reading.file.properties, dict[str, object]()
     for key in ("description", "owner"):
@@ -226,7 +227,7 @@ def _header(reading: Reading, kind: Mapping[str, Property], intervals: Intervals
     return header
 
 
-def _settle(reading: Reading, line: int, lookback: int, intervals: Intervals) -> dict[str, str]:
+def _settle(reading: ModelReading, line: int, lookback: int, intervals: SqlmeshIntervals) -> dict[str, str]:
     """Lookback counts intervals there: the header's `settle` is how long after its end one is computed again."""
     counted = f"lookback {lookback} of `{intervals.unit.replace('_', ' ')}` intervals"
     if not lookback:
@@ -238,9 +239,9 @@ def _settle(reading: Reading, line: int, lookback: int, intervals: Intervals) ->
     return {"settle": settle(length)}
 
 
-def _time_column(reading: Reading, kind: Mapping[str, Property], how: Kind) -> str:
+def _time_column(reading: ModelReading, kind: Mapping[str, Property], how: ForeignKind) -> str:
     said = kind.get("time_column")
-    if said is None and how is Kind.INTERVALS and "unique_key" not in kind:
+    if said is None and how is ForeignKind.INTERVALS and "unique_key" not in kind:
         reading.check(reading.file.line, "the kind has no time column")
     if said is not None:
         tokens = list(inside(said.tokens) or said.tokens)
@@ -254,10 +255,10 @@ def _time_column(reading: Reading, kind: Mapping[str, Property], how: Kind) -> s
         return tokens[0].text
     partitions = reading.file.properties.get("partitioned_by")
     names = names_in(partitions.tokens) if partitions is not None else []
-    return names[0] if len(names) == 1 and how is not Kind.INTERVALS and re.fullmatch(r"\w+", names[0]) else ""
+    return names[0] if len(names) == 1 and how is not ForeignKind.INTERVALS and re.fullmatch(r"\w+", names[0]) else ""
 
 
-def _start(reading: Reading) -> date | None:
+def _start(reading: ModelReading) -> date | None:
     said = reading.file.properties.get("start")
     text = (said.text if said is not None else reading.config.defaults.get("start", "")).strip("'\"")
     if not text:
@@ -270,7 +271,7 @@ def _start(reading: Reading) -> date | None:
         return None
 
 
-def _grain(reading: Reading) -> tuple[str, ...]:
+def _grain(reading: ModelReading) -> tuple[str, ...]:
     said = reading.file.properties.get("grain") or reading.file.properties.get("grains")
     return tuple(dict.fromkeys(names_in(said.tokens))) if said is not None else ()
 
@@ -280,7 +281,7 @@ def _key(kind: Mapping[str, Property]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names_in(said.tokens))) if said is not None else ()
 
 
-def _audits(reading: Reading) -> tuple[Entry, ...]:
+def _audits(reading: ModelReading) -> tuple[Entry, ...]:
     said = reading.file.properties.get("audits")
     if said is None:
         return ()
@@ -290,7 +291,7 @@ def _audits(reading: Reading) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def _described(reading: Reading) -> dict[str, str]:
+def _described(reading: ModelReading) -> dict[str, str]:
     """Descriptions of columns: said, or in a comment behind an output of the last SELECT."""
     found: dict[str, str] = dict(_comments(reading.file.query))
     said = reading.file.properties.get("column_descriptions")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from backfill_assets.importing.foreign import Foreign, Kind
+from backfill_assets.importing.foreign import Foreign, ForeignKind
 from backfill_assets.importing.found import Untranslatable
 from backfill_assets.importing.types import spark_type
 
@@ -55,6 +55,6 @@ def _refused(place: str, line: int, name: str, columns: dict[str, str], why: str
     problem = Untranslatable("a Python model", why=why or "another tool's code is not executed", fix=fix, line=line)
     said = name or f"{place}:{line}"
     return Foreign(
-        key=said.lower(), said=said, name=said.split(".")[-1], file=place, line=line, kind=Kind.TABLE, dialect="",
-        query="", table=name, columns=columns, problem=problem,
+        key=said.lower(), said=said, name=said.split(".")[-1], file=place, line=line, kind=ForeignKind.TABLE,
+        dialect="", query="", table=name, columns=columns, problem=problem,
     )  # fmt: skip

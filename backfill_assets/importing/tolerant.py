@@ -14,14 +14,14 @@ from sqlglot.dialects import Dialect
 from sqlglot.errors import ErrorLevel, SqlglotError
 
 from backfill_assets.importing.bounds import Bounds, line_of, with_bounds
-from backfill_assets.importing.by_day import Mixture, Reading, day_column, read_by_day
+from backfill_assets.importing.by_day import DayReading, Mixture, day_column, read_by_day
 from backfill_assets.importing.columns import flat, outputs, qualified, temporal
-from backfill_assets.importing.differences import Difference, differences
+from backfill_assets.importing.differences import EngineDifference, differences
 from backfill_assets.importing.found import Untranslatable
 from backfill_assets.importing.keys import key_of
 from backfill_assets.importing.percentiles import exact_percentiles, for_spark
 from backfill_assets.importing.query import parse
-from backfill_assets.importing.resolve import Inline, Lookup, Resolved, resolve
+from backfill_assets.importing.resolve import Inline, Lookup, ResolvedQuery, resolve
 from backfill_assets.importing.spans import CADENCES, MOMENT, UNKNOWN, length, longest
 from backfill_assets.importing.truncations import spark_truncations
 from backfill_assets.sql.text import quoted
@@ -39,7 +39,7 @@ _CLOCK = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ForeignQuery:
     """A query of another tool. `bounded`: the tool itself computes it by intervals; else always all of it.
 
     `time_column` is what the tool tells intervals by (empty: it says none); `cut` are inputs that the tool cuts to the
@@ -58,7 +58,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class WrittenQuery:
     """A query for Spark. `columns` are Spark types, empty where unknown; `cadence` is how long intervals have to be;
     `one_by_one`: they have to be computed each by itself; `lookback` are intervals before it that one reads; `clock`
     are functions that give something else each time."""
@@ -75,10 +75,10 @@ class Written:
     lookback: int
     by_day: bool
     clock: tuple[str, ...]
-    checks: tuple[Difference, ...]
+    checks: tuple[EngineDifference, ...]
 
 
-def write(asked: Asked, lookup: Lookup) -> Written:
+def write(asked: ForeignQuery, lookup: Lookup) -> WrittenQuery:
     """The query for Spark. Raises Untranslatable."""
     resolved, bounds, checks = _prepared(asked, lookup)
     tree = resolved.tree
@@ -102,7 +102,7 @@ def write(asked: Asked, lookup: Lookup) -> Written:
     first = asked.cadence != "daily" and rows.starts.get(wanted.lower()) == length(asked.cadence)
     text, time_column = _text(asked, tree, columns, wanted, kind, exact, first, checks)
     types = {**columns, time_column: "timestamp" if asked.cadence == "hourly" else "date"}
-    return Written(
+    return WrittenQuery(
         text=text, cadence=asked.cadence, time_column=time_column, original=wanted, columns=types,
         reads=tuple(k.name for k in resolved.reads.values()), inlined=resolved.inlined, key=key_of(shape, {}),
         one_by_one=asked.bounded and mixed, lookback=_lookback(bounds.moved, asked.cadence), by_day=not mixed,
@@ -111,7 +111,7 @@ def write(asked: Asked, lookup: Lookup) -> Written:
     )  # fmt: skip
 
 
-def inline(asked: Asked, name: str, lookup: Lookup) -> tuple[Inline, tuple[Difference, ...]]:
+def inline(asked: ForeignQuery, name: str, lookup: Lookup) -> tuple[Inline, tuple[EngineDifference, ...]]:
     """The query as a part of those that read it. Raises Untranslatable."""
     resolved, bounds, checks = _prepared(asked, lookup)
     if bounds.values or bounds.moved:
@@ -123,7 +123,7 @@ def inline(asked: Asked, name: str, lookup: Lookup) -> tuple[Inline, tuple[Diffe
     )
 
 
-def _prepared(asked: Asked, lookup: Lookup) -> tuple[Resolved, Bounds, list[Difference]]:
+def _prepared(asked: ForeignQuery, lookup: Lookup) -> tuple[ResolvedQuery, Bounds, list[EngineDifference]]:
     tree = parse("\n" * (asked.line - 1) + asked.text, asked.line, asked.dialect)
     if not isinstance(tree, exp.Query):
         raise Untranslatable("the model is no query", line=asked.line)
@@ -169,8 +169,8 @@ def _cut(table: exp.Table, column: str) -> None:
 
 
 def _by_interval(
-    asked: Asked, resolved: Resolved, shape: exp.Query, columns: Mapping[str, str], bounds: Bounds
-) -> tuple[Asked, str, Reading]:
+    asked: ForeignQuery, resolved: ResolvedQuery, shape: exp.Query, columns: Mapping[str, str], bounds: Bounds
+) -> tuple[ForeignQuery, str, DayReading]:
     """The output that tells intervals, how the query reads by them, and of which cadence they have to be for each to
     have all of its rows. Raises Untranslatable where there is none."""
     wanted, reading = _by_day(asked, resolved, shape, columns)
@@ -193,7 +193,7 @@ def _by_interval(
     return longer, *_by_day(longer, resolved, shape, columns)
 
 
-def _no_interval(asked: Asked, shape: exp.Query, wanted: str, span: str, bound: str) -> Untranslatable:
+def _no_interval(asked: ForeignQuery, shape: exp.Query, wanted: str, span: str, bound: str) -> Untranslatable:
     """Why no interval holds all rows of a value: of the time column, or of what is read (`bound`)."""
     node = next((n for n in shape.selects if n.alias_or_name == wanted), shape)
     line = line_of(node, asked.line)
@@ -215,7 +215,7 @@ def _no_interval(asked: Asked, shape: exp.Query, wanted: str, span: str, bound: 
     return Untranslatable(what, why=why, fix=fix, line=line)
 
 
-def _longer(asked: Asked, wanted: str, reading: Reading) -> Difference:
+def _longer(asked: ForeignQuery, wanted: str, reading: DayReading) -> EngineDifference:
     """What to check of intervals that are longer here, and why they are."""
     unit = length(asked.cadence)
     said = f"`cadence: {asked.cadence}`"
@@ -230,7 +230,7 @@ def _longer(asked: Asked, wanted: str, reading: Reading) -> Difference:
         why = f"what is read is told by the {unit}: a shorter interval would read all of it, or nothing"
     else:
         why = f"what is computed looks at all that a run reads, which is as long as a {unit} there"
-    return Difference(line=asked.line, what=said, why=why)
+    return EngineDifference(line=asked.line, what=said, why=why)
 
 
 def _lookback(days: int, cadence: str) -> int:
@@ -238,7 +238,9 @@ def _lookback(days: int, cadence: str) -> int:
     return {"hourly": 24 * days, "weekly": -(-days // 7), "monthly": -(-days // 28)}.get(cadence, days)
 
 
-def _by_day(asked: Asked, resolved: Resolved, shape: exp.Query, columns: Mapping[str, str]) -> tuple[str, Reading]:
+def _by_day(
+    asked: ForeignQuery, resolved: ResolvedQuery, shape: exp.Query, columns: Mapping[str, str]
+) -> tuple[str, DayReading]:
     """The output that tells intervals, and how the query reads by days."""
     dated = {flat(n): k.days for n, k in resolved.reads.items() if k.model}
     models = frozenset(flat(n) for n, k in resolved.reads.items() if k.model)
@@ -249,7 +251,7 @@ def _by_day(asked: Asked, resolved: Resolved, shape: exp.Query, columns: Mapping
         return _day_of(asked, resolved, shape, columns)
     if asked.bounded and said:
         return said, first
-    best: tuple[tuple[bool, int, int], str, Reading] | None = None
+    best: tuple[tuple[bool, int, int], str, DayReading] | None = None
     for reading in [first, *_tries(resolved, shape, dated, models, line)]:
         for place, name in enumerate(columns):
             if name.lower() not in reading.rows.days:
@@ -270,7 +272,9 @@ def _by_day(asked: Asked, resolved: Resolved, shape: exp.Query, columns: Mapping
     return best[1], best[2]
 
 
-def _day_of(asked: Asked, resolved: Resolved, shape: exp.Query, columns: Mapping[str, str]) -> tuple[str, Reading]:
+def _day_of(
+    asked: ForeignQuery, resolved: ResolvedQuery, shape: exp.Query, columns: Mapping[str, str]
+) -> tuple[str, DayReading]:
     """The output that is the day of a column by which new rows are told, where that is no output itself."""
     by, line = asked.time_column.lower(), asked.line
     models = {flat(n): k for n, k in resolved.reads.items() if k.model}
@@ -289,10 +293,10 @@ def _day_of(asked: Asked, resolved: Resolved, shape: exp.Query, columns: Mapping
 
 
 def _tries(
-    resolved: Resolved, shape: exp.Query, dated: Mapping[str, frozenset[str]], models: frozenset[str], line: int
-) -> list[Reading]:
+    resolved: ResolvedQuery, shape: exp.Query, dated: Mapping[str, frozenset[str]], models: frozenset[str], line: int
+) -> list[DayReading]:
     """The query read with one column of one source as the day of its rows."""
-    read: list[Reading] = []
+    read: list[DayReading] = []
     wanted = _cast_to_days(shape)
     for name, known in resolved.reads.items():
         if known.model:
@@ -318,7 +322,13 @@ def _cast_to_days(shape: exp.Query) -> set[str]:
 
 
 def _checked(
-    asked: Asked, resolved: Resolved, bounds: Bounds, reading: Reading, wanted: str, kind: str, checks: list[Difference]
+    asked: ForeignQuery,
+    resolved: ResolvedQuery,
+    bounds: Bounds,
+    reading: DayReading,
+    wanted: str,
+    kind: str,
+    checks: list[EngineDifference],
 ) -> None:
     """Note what is to be checked. Raises Untranslatable for what is read whole of a model."""
     by_flat = {flat(n): k.name for n, k in resolved.reads.items()}
@@ -341,35 +351,37 @@ def _checked(
                 "there each run computes all rows anew; here an interval keeps what it was given when it was built, "
                 "and each batch reads all of the input"
             )
-        checks.append(Difference(line=mixture.line, what=mixture.what, why=why))
+        checks.append(EngineDifference(line=mixture.line, what=mixture.what, why=why))
     for line, said in bounds.values:
         why = "its value is that of the interval: each is computed by itself (`batch_size: 1`)"
-        checks.append(Difference(line=line, what=f"`{said}` is a value", why=why))
+        checks.append(EngineDifference(line=line, what=f"`{said}` is a value", why=why))
     for column in bounds.dates:
         if isinstance(column, exp.Column) and not temporal(kind) and kind:
             why = "texts are compared with a date: Spark casts them, and stops at one that is none"
-            checks.append(Difference(line=line_of(column, asked.line), what=f"`{column.name}` is {kind}", why=why))
+            checks.append(
+                EngineDifference(line=line_of(column, asked.line), what=f"`{column.name}` is {kind}", why=why)
+            )
     if bounds.moved:
         said = f"`lookback: {_lookback(bounds.moved, asked.cadence)}`"
         why = f"{said} says that an interval reads so many earlier {length(asked.cadence)}s"
-        checks.append(Difference(line=asked.line, what="a bound before the interval", why=why))
+        checks.append(EngineDifference(line=asked.line, what="a bound before the interval", why=why))
     if kind == "timestamp" and bounds.dates and asked.cadence != "hourly":
         why = "a date as the last bound leaves out all of that day but its midnight there; here the whole day is read"
-        checks.append(Difference(line=asked.line, what=f"`{wanted}` is a timestamp", why=why))
+        checks.append(EngineDifference(line=asked.line, what=f"`{wanted}` is a timestamp", why=why))
     if asked.bounded and wanted.lower() not in reading.rows.days:
         why = "it is not shown to be the day of the input: rows of other intervals are left out"
-        checks.append(Difference(line=asked.line, what=f"the time column `{wanted}`", why=why))
+        checks.append(EngineDifference(line=asked.line, what=f"the time column `{wanted}`", why=why))
     if asked.time_column and asked.time_column.lower() not in reading.rows.columns:
         why = f"new rows are told by `{asked.time_column}` there, which the query does not give: this is its day"
-        checks.append(Difference(line=asked.line, what=f"the time column `{wanted}`", why=why))
+        checks.append(EngineDifference(line=asked.line, what=f"the time column `{wanted}`", why=why))
     elif wanted.lower() != asked.time_column.lower():
         why = "nothing there says by what days are told: it is the first output that is the day of an input's row"
-        checks.append(Difference(line=asked.line, what=f"the time column `{wanted}`", why=why))
+        checks.append(EngineDifference(line=asked.line, what=f"the time column `{wanted}`", why=why))
 
 
 def _text(
-    asked: Asked, tree: exp.Query, columns: Mapping[str, str], wanted: str, kind: str, exact: bool, first: bool,
-    checks: list[Difference],
+    asked: ForeignQuery, tree: exp.Query, columns: Mapping[str, str], wanted: str, kind: str, exact: bool, first: bool,
+    checks: list[EngineDifference],
 ) -> tuple[str, str]:  # fmt: skip
     """The query for Spark, cut to the wanted intervals, and its time column. `first`: its values are the first days of
     intervals."""
@@ -393,7 +405,9 @@ def _text(
         names = [f"{bound} AS {at}" if n == wanted else quoted(n) for n in columns]
         why = "its type is not known to be a date: it is cast, which stops at a value that is none"
         checks.append(
-            Difference(line=asked.line, what=f"the time column `{wanted}` is {kind or 'of no known type'}", why=why)
+            EngineDifference(
+                line=asked.line, what=f"the time column `{wanted}` is {kind or 'of no known type'}", why=why
+            )
         )
     body = "\n".join(f"  {one}" if one else one for one in inner.splitlines())
     said = ",\n  ".join(names)
@@ -405,7 +419,7 @@ def _called(node: exp.Expr) -> str:
     return node.sql(dialect="spark").lower().removesuffix("()") + "()"
 
 
-def _spark(tree: exp.Query, line: int, checks: list[Difference]) -> str:
+def _spark(tree: exp.Query, line: int, checks: list[EngineDifference]) -> str:
     generator = Dialect.get_or_raise("spark").generator(
         pretty=True, comments=False, unsupported_level=ErrorLevel.IGNORE
     )
@@ -417,5 +431,5 @@ def _spark(tree: exp.Query, line: int, checks: list[Difference]) -> str:
         why = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
         raise Untranslatable("the query cannot be written for Spark", why=why, line=line) from None
     lost = generator.unsupported_messages
-    checks += [Difference(line=line, what=m[:200], why="Spark has nothing that is the same") for m in lost]
+    checks += [EngineDifference(line=line, what=m[:200], why="Spark has nothing that is the same") for m in lost]
     return text

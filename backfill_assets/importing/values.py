@@ -62,7 +62,7 @@ Look = Callable[[exp.Column], Value]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
+class ExpressionReader:
     """Reads expressions of one dialect. `look` says what a column is."""
 
     dialect: str

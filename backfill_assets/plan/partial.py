@@ -12,7 +12,7 @@ from backfill_assets.core.pin import same_pin
 from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.plan.missing import needed
 from backfill_assets.state.ledger import Coverage, Entry
-from backfill_assets.state.pieces import Sources
+from backfill_assets.state.pieces import BuiltEntries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ def outdated_partial(
     """
     return Ranges.of(
         part
-        for part, entry in Sources.of(have.sources).single  # no plain interval is partial
+        for part, entry in BuiltEntries.of(have.sources).single  # no plain interval is partial
         if entry.through and not (run and entry.run == run) and _moved(model, part, entry, upstreams, pins)
     )
 

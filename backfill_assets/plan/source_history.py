@@ -79,7 +79,7 @@ def touched_by(model: Model, changes: Sequence[SourceChange], back: timedelta) -
     return _reached(model, spans), changes, any(c.touches is None for c in changes)
 
 
-class Touched:
+class TouchedSince:
     """What `touched_by` says of what came after any commit of a Delta source: added up once, from the newest change to
     the oldest. A source has a commit a day, and so have the batches that read it."""
 

@@ -11,7 +11,7 @@ from backfill_assets.core.intervals import utc
 from backfill_assets.evidence.formatting import count, day, moment, number, percent
 from backfill_assets.evidence.page import Chart, ModelView, model_view
 from backfill_assets.evidence.plot import chart, note, title
-from backfill_assets.evidence.questions import Question, questions, rows_moved
+from backfill_assets.evidence.questions import ReviewerQuestion, questions, rows_moved
 from backfill_assets.evidence.readers import impact_on, moved_in, reruns
 from backfill_assets.evidence.sentences import accepted_by
 from backfill_assets.evidence.shape import ApprovalPart, FindingPart, ModelPart, NeededPart, Packet, Section
@@ -104,7 +104,7 @@ class PlanView:
     status: str
     sealed: bool
     """Whether it is what its release sealed, and nothing of it changes any more."""
-    questions: tuple[Question, ...]
+    questions: tuple[ReviewerQuestion, ...]
     anchors: Mapping[str, str]
     models: list[ModelView]
     rows: Mapping[str, str]

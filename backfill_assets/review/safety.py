@@ -48,7 +48,7 @@ def name_of(host: str) -> str:
     return name.partition("]")[0] + "]" if name.startswith("[") else name.partition(":")[0]
 
 
-class Guard:
+class RequestGuard:
     """Refuses requests to another name (a site whose DNS was pointed here would read what is shown), and adds headers.
 
     It wraps an ASGI application.

@@ -45,7 +45,7 @@ from backfill_assets.review.lineage import anchor
 from backfill_assets.review.plan_view import plan_view
 from backfill_assets.review.plots import SCALE
 from backfill_assets.review.progress_view import STATES, strips
-from backfill_assets.review.safety import DOCUMENT, LOCAL, Guard
+from backfill_assets.review.safety import DOCUMENT, LOCAL, RequestGuard
 
 TYPES = {".json": "application/json", ".md": "text/plain", ".csv": "text/csv", ".html": "text/html"}
 PACKET_FILES = frozenset({PACKET, PAGE, NOTE, MESSAGE, TABLES, KEYS})
@@ -76,7 +76,7 @@ def review_app(
             Route("/plan/{plan}/{file}", pages.packet),
             Route("/release/{release}/{file}", pages.release),
         ],
-        middleware=[Middleware(Guard, names=frozenset(names))],
+        middleware=[Middleware(RequestGuard, names=frozenset(names))],
         exception_handlers={BackfillError: pages.refused, 404: pages.missing, 405: pages.missing},
     )
 

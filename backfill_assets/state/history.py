@@ -18,7 +18,7 @@ from backfill_assets.core.lazy_sequence import LazySequence
 from backfill_assets.core.segments import Segment
 from backfill_assets.state.columns import instant
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, Kind, Ledger, by_version, coverage
-from backfill_assets.state.pieces import Pieces, Sources
+from backfill_assets.state.pieces import BuiltEntries, Pieces
 from backfill_assets.state.plain_intervals import VersionColumns, among, version_columns
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class VersionHistory(LazySequence[Entry]):
             empty=rest.empty,
             lapsed=rest.lapsed,
             refused=rest.refused,
-            sources=Sources(rest.sources, (self.plain,)),
+            sources=BuiltEntries(rest.sources, (self.plain,)),
         )
 
     def __bool__(self) -> bool:

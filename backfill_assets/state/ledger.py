@@ -17,7 +17,7 @@ from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.entries import DECIDING, Entry, Kind, Origin
-from backfill_assets.state.pieces import Source, Sources
+from backfill_assets.state.pieces import BuiltEntries, Source
 from backfill_assets.state.rows import to_row
 from backfill_assets.state.store import Filter, Keep, Records, Row, Store, TableSpec, commit_of
 
@@ -176,12 +176,12 @@ class Coverage:
     @property
     def partial(self) -> Ranges:
         """What of `green` and `unaudited` was computed of an interval that is still open."""
-        return Ranges.of(part for part, entry in Sources.of(self.sources).single if entry.through)
+        return Ranges.of(part for part, entry in BuiltEntries.of(self.sources).single if entry.through)
 
     @property
     def hollow(self) -> bool:
         """Whether something was computed, and no row came of it anywhere."""
-        sources = Sources.of(self.sources)
+        sources = BuiltEntries.of(self.sources)
         return bool(sources) and sources.hollow
 
     def without(self, ranges: Ranges) -> Coverage:
@@ -192,17 +192,17 @@ class Coverage:
             empty=self.empty - ranges,
             lapsed=self.lapsed,
             refused=self.refused,
-            sources=Sources.of(self.sources).without(ranges),
+            sources=BuiltEntries.of(self.sources).without(ranges),
             shown_apart=self.shown_apart.without(ranges),
         )
 
     def batches(self, ranges: Ranges) -> list[tuple[Interval, Entry]]:
         """Which BUILT entries computed these ranges, cut to them."""
-        return list(Sources.of(self.sources).within(ranges))
+        return list(BuiltEntries.of(self.sources).within(ranges))
 
     def newest(self, ranges: Ranges) -> int:
         """The newest table commit that computed any of these ranges; -1 where none did."""
-        return Sources.of(self.sources).within(ranges).newest
+        return BuiltEntries.of(self.sources).within(ranges).newest
 
 
 def coverage(

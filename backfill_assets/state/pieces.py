@@ -100,7 +100,7 @@ def _all(like: Pieces, found: Sequence[Pieces]) -> Pieces:
 
 
 @dataclass(slots=True, eq=False)
-class Sources(LazySequence[Source]):
+class BuiltEntries(LazySequence[Source]):
     """Which BUILT entry computed each part of a version: those that were looked at one by one, and pieces whose entries
     are read when somebody looks at them. By start."""
 
@@ -109,23 +109,23 @@ class Sources(LazySequence[Source]):
     _all: tuple[Source, ...] | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, sources: Sequence[Source]) -> Sources:
+    def of(cls, sources: Sequence[Source]) -> BuiltEntries:
         """Of any sources."""
-        return sources if isinstance(sources, Sources) else cls(sources, ())
+        return sources if isinstance(sources, BuiltEntries) else cls(sources, ())
 
-    def within(self, ranges: Ranges) -> Sources:
+    def within(self, ranges: Ranges) -> BuiltEntries:
         """What of them is in these ranges, cut to them."""
         single = [(part, entry) for whole, entry in self.single for part in ranges & Ranges((whole,))]
-        return Sources(single, tuple(p.within(ranges) for p in self.pieces))
+        return BuiltEntries(single, tuple(p.within(ranges) for p in self.pieces))
 
-    def without(self, ranges: Ranges) -> Sources:
+    def without(self, ranges: Ranges) -> BuiltEntries:
         """What of them is not."""
         single = [(part, entry) for whole, entry in self.single for part in Ranges((whole,)) - ranges]
-        return Sources(single, tuple(p.without(ranges) for p in self.pieces))
+        return BuiltEntries(single, tuple(p.without(ranges) for p in self.pieces))
 
-    def beside(self, others: Iterable[Source], pieces: Iterable[Pieces]) -> Sources:
+    def beside(self, others: Iterable[Source], pieces: Iterable[Pieces]) -> BuiltEntries:
         """These and others."""
-        return Sources(sorted([*self.single, *others], key=_start), (*self.pieces, *pieces))
+        return BuiltEntries(sorted([*self.single, *others], key=_start), (*self.pieces, *pieces))
 
     @property
     def newest(self) -> int:

@@ -17,7 +17,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment, Segments
 from backfill_assets.state.history import VersionHistory
 from backfill_assets.state.ledger import Coverage, Dirt, EntriesByVersion, Entry, Kind
-from backfill_assets.state.pieces import Pieces, Sources
+from backfill_assets.state.pieces import BuiltEntries, Pieces
 from backfill_assets.state.tables import TableLog, compare_log
 
 
@@ -170,7 +170,7 @@ def as_shown(head: Coverage, version: str, pointer: Pointer | None, shown: Shown
         unaudited=kept.unaudited | (held & shown.unaudited),
         empty=kept.empty,
         lapsed=kept.lapsed - held,
-        sources=Sources.of(kept.sources).beside(
+        sources=BuiltEntries.of(kept.sources).beside(
             ((p.interval, p.entry) for p in stays if p.entry), (p for _, p in pieces)
         ),
         shown_apart=Segments(p.segment for p in stays if p.segment.version == version),
@@ -201,7 +201,7 @@ class _Newest:
     """Of which builds a table's newest commit still has the rows, and they count."""
 
     def __init__(self, head: Coverage) -> None:
-        sources = Sources.of(head.sources)
+        sources = BuiltEntries.of(head.sources)
         self._pieces = sources.pieces
         self._found: dict[tuple[str, int], list[Interval]] = defaultdict(list)
         for interval, entry in sources.single:

@@ -17,7 +17,7 @@ from backfill_assets.core.segments import Segment, Segments, is_adopted, logic_o
 from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.older_logic import held_by_older
 from backfill_assets.plan.patch import affected_interval, restatement
-from backfill_assets.plan.source_history import Reached, SourceHistory, Touched
+from backfill_assets.plan.source_history import Reached, SourceHistory, TouchedSince
 from backfill_assets.plan.stale_inputs import shown_parts
 from backfill_assets.state.columns import instant, micros
 from backfill_assets.state.history import VersionHistory
@@ -125,7 +125,7 @@ def _of_source(
     """The parts of what is shown that one source touched since they were built; why goes into `found`."""
     expected, parts = model.expected(look.now), list[Interval]()
     timeless = look.project.sources[source].time_column is None
-    after, memory = Touched(model, history, back), dict[object, Reached]()
+    after, memory = TouchedSince(model, history, back), dict[object, Reached]()
 
     def since(said: Mapping[str, object], began: datetime, batch: str) -> Reached:
         key = (said["commit"], said.get("table")) if "commit" in said else batch

@@ -19,7 +19,7 @@ from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.state.history import History
 from backfill_assets.state.in_flight import open_or_failed
 from backfill_assets.state.ledger import LEDGER, Entry, Kind, Ledger, by_version
-from backfill_assets.state.pieces import Sources
+from backfill_assets.state.pieces import BuiltEntries
 from backfill_assets.state.store import MemoryStore, Row, Store, TableSpec
 
 AT = utc("2024-03-29")  # clocks change in Europe two days later
@@ -75,7 +75,7 @@ def _told(history: History, model: str, day: datetime) -> tuple[str, object]:
     have, one = history[model, "v"].coverage("now", None), Interval(day, day + timedelta(days=1))
     for name in ("green", "unaudited", "empty"):
         if one in getattr(have, name):
-            made = [e.table_commit for part, e in Sources.of(have.sources) if part.holds(day)]
+            made = [e.table_commit for part, e in BuiltEntries.of(have.sources) if part.holds(day)]
             return name, made[0] if made else None
     return ("refused" if any(part.holds(day) for part, _ in have.refused) else "missing"), None
 

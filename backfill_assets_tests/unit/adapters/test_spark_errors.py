@@ -10,7 +10,7 @@ import pytest
 
 from backfill_assets.adapters.spark_errors import (
     JavaCause,
-    Query,
+    QueryPlace,
     causes,
     classified,
     died,
@@ -275,7 +275,7 @@ SUBQUERY = "[UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.X] Unsupported subquery ex
 def test_a_query_that_is_refused_is_told_with_its_file_and_line(said: str, why: str) -> None:
     """Spark counts from the query's first line, and the file has a header above it."""
     chain = [JavaCause("org.apache.spark.sql.catalyst.ExtendedAnalysisException", said)]
-    query = Query(path=ROOT / "models" / "lsub.sql", line=6)
+    query = QueryPlace(path=ROOT / "models" / "lsub.sql", line=6)
     found = classified(chain, "prepare lsub", root=ROOT, query=query)
     assert str(found).splitlines()[:2] == ["cannot prepare lsub", f"why: {why}"]
 
@@ -283,7 +283,7 @@ def test_a_query_that_is_refused_is_told_with_its_file_and_line(said: str, why: 
 def test_a_query_from_a_record_has_no_line() -> None:
     """Its file may say something else by now."""
     chain = [JavaCause("org.apache.spark.sql.catalyst.ExtendedAnalysisException", f"{SUBQUERY}; line 1 pos 64")]
-    query = Query(path=ROOT / "models" / "lsub.sql", line=0)
+    query = QueryPlace(path=ROOT / "models" / "lsub.sql", line=0)
     assert classified(chain, "prepare lsub", root=ROOT, query=query).why == f"{SUBQUERY} (models/lsub.sql)"
     assert classified(chain, "compare lsub", root=ROOT).why == f"{SUBQUERY}; line 1 pos 64"
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from backfill_assets.compare.codec import diff_from_json, diff_to_json
 from backfill_assets.compare.diff import Diff, DiffColumn, Distribution, ModelDiff
-from backfill_assets.compare.distributions import BINS, COMMON, Held, chosen, counted, edges, told
+from backfill_assets.compare.distributions import BINS, COMMON, KnownNumbers, chosen, counted, edges, told
 from backfill_assets.compare.profile import TOTAL
 from backfill_assets.compare.query import ComparedColumn, Comparison
 
@@ -21,7 +21,7 @@ NUMBERS = st.lists(st.floats(allow_subnormal=False), min_size=4, max_size=4)
 @given(NUMBERS, NUMBERS, st.booleans())
 def test_edges_rise_are_finite_and_few(bounds: list[float], percentiles: list[float], whole: bool) -> None:
     """Whatever the numbers are: infinities, NaN, one value only, the largest there are."""
-    held = Held(distinct=99, whole=whole, bounds=tuple(bounds), percentiles=tuple(percentiles))
+    held = KnownNumbers(distinct=99, whole=whole, bounds=tuple(bounds), percentiles=tuple(percentiles))
     found = edges(held)
     assert len(found) <= BINS + 1 and len(found) != 1
     assert all(map(math.isfinite, found)) and all(one < other for one, other in pairwise(found))
@@ -29,14 +29,14 @@ def test_edges_rise_are_finite_and_few(bounds: list[float], percentiles: list[fl
 
 def test_a_bin_of_whole_numbers_holds_as_many_as_the_next() -> None:
     """From 0 to 30 in steps of 2, not of 1.25, which would leave every fourth bin with twice as many."""
-    found = edges(Held(distinct=31, whole=True, bounds=(0, 30), percentiles=(0, 30)))
+    found = edges(KnownNumbers(distinct=31, whole=True, bounds=(0, 30), percentiles=(0, 30)))
     assert found == tuple(map(float, range(0, 31, 2)))
 
 
 def test_one_value_far_off_does_not_take_all_bins() -> None:
     """The bins are where 98 % of the rows are; where nearly all rows have one value, they reach to all."""
-    assert edges(Held(distinct=99, bounds=(0.0, 1e12), percentiles=(1.0, 2.0)))[-1] == 2.0
-    assert edges(Held(distinct=99, bounds=(0.0, 48.0), percentiles=(1.0, 1.0)))[-1] == 48.0
+    assert edges(KnownNumbers(distinct=99, bounds=(0.0, 1e12), percentiles=(1.0, 2.0)))[-1] == 2.0
+    assert edges(KnownNumbers(distinct=99, bounds=(0.0, 48.0), percentiles=(1.0, 1.0)))[-1] == 48.0
 
 
 def a_query(**more: Any) -> Comparison:

@@ -8,7 +8,7 @@ from typing import Any
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.evidence.inputs import Inputs
 from backfill_assets.evidence.packet import packet
-from backfill_assets.evidence.questions import Question, questions
+from backfill_assets.evidence.questions import ReviewerQuestion, questions
 from backfill_assets.plan.stages import Owned
 from backfill_assets_tests.fakes import days, ranges
 from backfill_assets_tests.packets import a_diff, a_proof, a_subject, an_approval, some_inputs
@@ -17,7 +17,7 @@ NAMES = ("keys", "rows", "moved", "contracts", "queries", "audits", "owner")
 WHOLE = {"null_rows": 0, "duplicate_keys": 0, "duplicate_rows": 0}
 
 
-def asked(inputs: Inputs) -> dict[str, Question]:
+def asked(inputs: Inputs) -> dict[str, ReviewerQuestion]:
     found = questions(packet(inputs))
     assert tuple(q.name for q in found) == NAMES
     return {q.name: q for q in found}

@@ -10,7 +10,7 @@ import pytest
 from cronsim import CronSim
 
 from backfill_assets.core.intervals import Cadence
-from backfill_assets.importing.sqlmesh_intervals import Intervals
+from backfill_assets.importing.sqlmesh_intervals import SqlmeshIntervals
 from backfill_assets.project.loader import load_project
 from backfill_assets_tests.unit.importing.foreign import sqlmesh_model
 from backfill_assets_tests.unit.importing.test_dbt import GOOD, MICROBATCH, model
@@ -69,7 +69,7 @@ def test_lookback_counts_the_models_own_intervals(
 def test_no_interval_is_computed_again_later(cron: str, unit: str, cadence: Cadence, lookback: int) -> None:
     """Imitated: at each tick SQLMesh computes what is over since the last one, and `lookback` intervals before each of
     these. The last such tick of an interval is in the window, or less than a day (an hour) after it."""
-    window = Intervals(cadence=cadence, unit=unit, cron=cron).computed_again(lookback)
+    window = SqlmeshIntervals(cadence=cadence, unit=unit, cron=cron).computed_again(lookback)
     start = datetime(2024, 1, 1, tzinfo=UTC)
     edges = [start]
     while edges[-1] < start + timedelta(days=1500 if unit == "month" else 200):

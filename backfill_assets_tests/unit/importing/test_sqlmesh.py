@@ -15,7 +15,7 @@ import yaml
 from backfill_assets.app.import_project import REPORT, import_project
 from backfill_assets.core.errors import ProjectError, SettingsError
 from backfill_assets.importing.found import Untranslatable
-from backfill_assets.importing.query import Table, translate
+from backfill_assets.importing.query import ImportedTable, translate
 from backfill_assets.importing.report import Imported
 from backfill_assets.importing.sqlmesh_macros import without_macros
 from backfill_assets.importing.types import spark_type
@@ -97,7 +97,7 @@ def noted(done: Imported) -> dict[str, str]:
 def strict(query: str) -> Untranslatable:
     """Why a query is not known to give the same rows, in the file of `sqlmesh_model`."""
     tables = {
-        str(one["name"]): Table(name=str(one["name"]), columns={c: of_type(spark_type(str(t), "duckdb") or "")
+        str(one["name"]): ImportedTable(name=str(one["name"]), columns={c: of_type(spark_type(str(t), "duckdb") or "")
                                                                 for c, t in one["columns"].items()})
         for one in yaml.safe_load(EXTERNAL)
     }  # fmt: skip
