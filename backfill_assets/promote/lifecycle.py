@@ -70,9 +70,7 @@ class Abandoned:
     freed: tuple[UnreachableTable, ...]
 
 
-def store_plan(
-    control: Control, plan: Plan, *, by: str, views: Views, code: Mapping[str, str] | None = None
-) -> Opened | None:
+def store_plan(control: Control, plan: Plan, *, by: str, views: Views, code: Mapping[str, str]) -> Opened | None:
     """Store the plan and take its leases, before anything is built; None for a plan without stages.
 
     Older plans of the same person that it replaces end. `code` is the version of each model in the loaded code.
@@ -109,7 +107,7 @@ def record_move(
     *,
     by: str,
     views: Views,
-    code: Mapping[str, str] | None = None,
+    code: Mapping[str, str],
 ) -> PlanRecord:
     """The stored plan of a move that is about to happen: the one that this plan continues, or a new one.
 
@@ -133,7 +131,7 @@ def record_move(
     raise StateError("the plans are too busy", why="every attempt lost its race", fix="try again in a minute")
 
 
-def read_claim(control: Control, plan: Plan, *, by: str, code: Mapping[str, str] | None = None) -> Claim:
+def read_claim(control: Control, plan: Plan, *, by: str, code: Mapping[str, str]) -> Claim:
     """What `open_plan` would find; nothing is written."""
     records = control.plans.all()
     return _claim(control, plan, records, by=by, code=code) if records else Claim()
@@ -356,9 +354,7 @@ def only_open_plan(control: Control) -> PlanRecord:
     )
 
 
-def _claim(
-    control: Control, plan: Plan, records: Sequence[PlanRecord], *, by: str, code: Mapping[str, str] | None
-) -> Claim:
+def _claim(control: Control, plan: Plan, records: Sequence[PlanRecord], *, by: str, code: Mapping[str, str]) -> Claim:
     shown = control.environments.read(plan.environment)
 
     def patched(record: PlanRecord) -> dict[str, Ranges]:

@@ -31,7 +31,12 @@ def test_one_of_six_gets_the_lease(store: Store) -> None:
         plan = world.plan()
         together.wait(timeout=20)
         try:
-            return store_plan(world.control, plan, by=f"person {number}", views=lambda: None) is not None
+            return (
+                store_plan(
+                    world.control, plan, by=f"person {number}", views=lambda: None, code=world.project.fingerprints
+                )
+                is not None
+            )
         except PlanError as refused:
             assert "also changes a, b" in refused.what
             return False

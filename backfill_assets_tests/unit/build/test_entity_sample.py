@@ -44,7 +44,7 @@ def test_corrections_of_what_is_read_are_read() -> None:
     """Around the sample's days an upstream is read as by a build: with the days that were corrected."""
     world = a_world()
     plan = world.plan(Request(restate=(("sales", days("03", "04")),)))
-    opened = store_plan(world.control, plan, by="ana", views=lambda: None)
+    opened = store_plan(world.control, plan, by="ana", views=lambda: None, code=world.project.fingerprints)
     assert opened
     outcomes = apply(world.bench("again", patches=plan.patches), plan)
     assert all(o.ok for o in outcomes.values()), outcomes

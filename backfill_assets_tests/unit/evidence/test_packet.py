@@ -45,7 +45,7 @@ class Reader:
 def opened(world: World, request: Request | None = None) -> PlanRecord:
     """Plan, store and apply."""
     plan = world.plan(request)
-    found = store_plan(world.control, plan, by="ben", views=lambda: None)
+    found = store_plan(world.control, plan, by="ben", views=lambda: None, code=world.project.fingerprints)
     assert found is not None
     apply(world.bench(patches=plan.patches), plan)
     return found.plan

@@ -30,7 +30,7 @@ def released(world: World, request: Request | None = None, now: datetime = NOW) 
     """Plan, build, prove, approve and promote, as people do."""
     plan = world.plan(request, now=now)
     assert plan.blocked == ()
-    opened = store_plan(world.control, plan, by="dev", views=lambda: None)
+    opened = store_plan(world.control, plan, by="dev", views=lambda: None, code=world.project.fingerprints)
     assert opened
     assert all(o.ok for o in apply(world.bench(patches=plan.patches, pins=plan.sources, now=now), plan).values())
     world.prove(opened.plan.id, now=now)
@@ -170,7 +170,7 @@ def test_new_days_follow_by_the_next_plan(world: World) -> None:
 def test_a_night_between_its_build_and_its_promotion(world: World) -> None:
     """The routine run was late, and the plan was built before it: what that published is built again."""
     plan = world.plan(now=NEXT_DAY)
-    assert store_plan(world.control, plan, by="dev", views=lambda: None)
+    assert store_plan(world.control, plan, by="dev", views=lambda: None, code=world.project.fingerprints)
     apply(world.bench(patches=plan.patches, now=NEXT_DAY), plan)
     grown(world, Request(start=days("11").start))
     assert work(released(world, now=NEXT_DAY)) == {"week": "2024-01-11", "next": "2024-01-11"}
@@ -249,7 +249,7 @@ def other_rows(world: World, plan: Plan, now: datetime = NOW) -> list[Obstacle]:
 
 def built(world: World) -> str:
     plan = world.plan()
-    opened = store_plan(world.control, plan, by="dev", views=lambda: None)
+    opened = store_plan(world.control, plan, by="dev", views=lambda: None, code=world.project.fingerprints)
     assert opened
     assert all(o.ok for o in apply(world.bench(patches=plan.patches), plan).values())
     return opened.plan.id

@@ -270,7 +270,7 @@ def test_the_ledger_keeps_the_origin(world: World) -> None:
     """Read back as it was written; a copy of a copy names what computed the rows."""
     plan = renamed(world)
     world.engine.columns = tuple((name, "bigint") for name in ("ds", "id", "sum", "most"))
-    opened = store_plan(world.control, plan, by="dev", views=lambda: None)
+    opened = store_plan(world.control, plan, by="dev", views=lambda: None, code=world.project.fingerprints)
     assert opened is not None
     apply(world.bench(), plan)
     world.prove(opened.plan.id)
@@ -292,7 +292,7 @@ def corrected(world: World, day: str, rows: int = 99) -> None:
     world.pins.commits.update(raw=7, other=7)
     fix = world.plan(Request(restate=(("daily", days(day)),)))
     before, world.engine.cell = world.engine.cell, lambda job, interval: Cell(rows=rows)
-    opened = store_plan(world.control, fix, by="ops", views=lambda: None)
+    opened = store_plan(world.control, fix, by="ops", views=lambda: None, code=world.project.fingerprints)
     assert opened
     pins = {"raw": {"commit": 7}, "other": {"commit": 7}}
     assert apply(world.bench("fix", patches=fix.patches, pins=pins), fix)["daily"].ok
@@ -310,11 +310,11 @@ def rows_of_day(world: World, day: str) -> int:
 def test_a_correction_after_the_copy_is_not_undone(world: World) -> None:
     """What was copied before is refused, withdrawn, and copied again from what is shown by then."""
     first = renamed(world)
-    assert store_plan(world.control, first, by="dev", views=lambda: None)
+    assert store_plan(world.control, first, by="dev", views=lambda: None, code=world.project.fingerprints)
     assert apply(world.bench(), first)["daily"].ok
     corrected(world, "05")
     assert rows_of_day(world, "05") == 99
-    opened = store_plan(world.control, renamed(world), by="dev", views=lambda: None)
+    opened = store_plan(world.control, renamed(world), by="dev", views=lambda: None, code=world.project.fingerprints)
     assert opened
     world.prove(opened.plan.id)
     world.approve(opened.plan.id)
@@ -326,7 +326,7 @@ def test_a_correction_after_the_copy_is_not_undone(world: World) -> None:
     plan = world.plan()
     assert plan.copies["daily"].covers == Ranges((days("05"),))
     assert apply(world.bench("again"), plan)["daily"].ok
-    opened = store_plan(world.control, plan, by="dev", views=lambda: None)
+    opened = store_plan(world.control, plan, by="dev", views=lambda: None, code=world.project.fingerprints)
     assert opened
     world.prove(opened.plan.id)
     world.approve(opened.plan.id)
@@ -374,7 +374,7 @@ def test_batches_that_read_other_logic_beside_are_computed() -> None:
     assert world.release(required=False).moved
     load(OLD, "2", "2", "r2")
     plan = world.plan(Request(forward_only=utc("2024-01-06")))
-    opened = store_plan(world.control, plan, by="dev", views=lambda: None)
+    opened = store_plan(world.control, plan, by="dev", views=lambda: None, code=world.project.fingerprints)
     assert opened
     apply(world.bench("fwd", patches=plan.patches), plan)
     world.prove(opened.plan.id)

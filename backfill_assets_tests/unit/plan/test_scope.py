@@ -289,7 +289,7 @@ def test_the_other_rows_stay_as_old_as_they_are() -> None:
 
 def promoted(world: World, plan: Plan) -> Released:
     """What comes of it when it is opened and compared; approvals are off."""
-    opened = store_plan(world.control, plan, by="ana", views=lambda: None)
+    opened = store_plan(world.control, plan, by="ana", views=lambda: None, code=world.project.fingerprints)
     assert opened
     world.prove(opened.plan.id)
     return world.release(plan=opened.plan.id, required=False)

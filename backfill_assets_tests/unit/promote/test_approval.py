@@ -50,7 +50,9 @@ class Board:
 
     def build(self, request: Request | None = None, now: datetime = NOW) -> str:
         plan = make_plan(self.world.project, self.world.facts(now), request or Request())
-        opened = store_plan(self.world.control, plan, by="dev@x", views=lambda: None)
+        opened = store_plan(
+            self.world.control, plan, by="dev@x", views=lambda: None, code=self.world.project.fingerprints
+        )
         assert opened
         apply(self.world.bench(patches=plan.patches), plan)
         return opened.plan.id

@@ -38,7 +38,7 @@ def older(case: Case) -> Mapping[str, str]:
 
 def built(world: World, request: Request | None = None) -> str:
     plan = world.plan(request)
-    opened = store_plan(world.control, plan, by="dev", views=lambda: None)
+    opened = store_plan(world.control, plan, by="dev", views=lambda: None, code=world.project.fingerprints)
     assert opened
     apply(world.bench(patches=plan.patches, pins=plan.sources), plan)
     return opened.plan.id

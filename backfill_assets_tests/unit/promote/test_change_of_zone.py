@@ -49,7 +49,7 @@ def built(world: World, now: datetime) -> Plan:
 
 def release(world: World, now: datetime) -> None:
     plan = world.plan(now=now)
-    opened = store_plan(world.control, plan, by="dev", views=lambda: None)
+    opened = store_plan(world.control, plan, by="dev", views=lambda: None, code=world.project.fingerprints)
     assert opened
     built(world, now)
     world.prove(opened.plan.id, now=now)

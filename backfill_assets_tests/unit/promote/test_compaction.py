@@ -160,7 +160,7 @@ def test_a_copy_that_is_not_equal_is_not_shown(history: ProjectHistory, monkeypa
 def test_models_of_open_plans_are_left_alone(history: ProjectHistory) -> None:
     """What was approved or compared of them is about the tables as they are."""
     plan = history.world.plan(Request(restate=(("b", days("03")),)))
-    store_plan(history.world.control, plan, by="ana", views=lambda: None)
+    store_plan(history.world.control, plan, by="ana", views=lambda: None, code=history.world.project.fingerprints)
     assert set(crowded(history)) == {"a"}
 
 

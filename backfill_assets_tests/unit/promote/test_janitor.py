@@ -98,7 +98,7 @@ def test_open_plans_keep_what_they_build(history: ProjectHistory) -> None:
     world = history.world
     history.change(a="3", b="2")
     plan = world.plan(now=history.now)
-    opened = store_plan(world.control, plan, by="ana", views=lambda: None)
+    opened = store_plan(world.control, plan, by="ana", views=lambda: None, code=world.project.fingerprints)
     assert opened is not None
     apply(world.bench(), plan)
     assert "a-3" not in goes(history, 1000)

@@ -56,14 +56,16 @@ class Desk:
         self.world.project = a_project(*MODELS, versions=versions)
 
     def open(self, by: str = "ana") -> Opened:
-        found = store_plan(self.world.control, self.world.plan(), by=by, views=no_views)
+        found = store_plan(
+            self.world.control, self.world.plan(), by=by, views=no_views, code=self.world.project.fingerprints
+        )
         assert found is not None
         return found
 
     def apply(self, by: str = "ana", plan: Plan | None = None) -> Opened:
         """What `backfill apply` does."""
         plan = plan or self.world.plan()
-        found = store_plan(self.world.control, plan, by=by, views=no_views)
+        found = store_plan(self.world.control, plan, by=by, views=no_views, code=self.world.project.fingerprints)
         assert found is not None
         apply(self.world.bench(), plan)
         self.show(found.plan.id)
@@ -103,7 +105,12 @@ def test_an_empty_plan_is_not_stored() -> None:
     desk.apply()
     desk.promote()
     before = desk.world.control.plans.all()
-    assert store_plan(desk.world.control, desk.world.plan(), by="ana", views=no_views) is None
+    assert (
+        store_plan(
+            desk.world.control, desk.world.plan(), by="ana", views=no_views, code=desk.world.project.fingerprints
+        )
+        is None
+    )
     assert desk.world.control.plans.all() == before
 
 
@@ -112,16 +119,28 @@ def test_what_it_is_for_is_said_once(desk: Desk) -> None:
     world, why = desk.world, "clicks count once"
     opened = desk.apply()
     told = world.plan(Request(why=why))
-    claim = read_claim(world.control, told, by="ana")
+    claim = read_claim(world.control, told, by="ana", code=world.project.fingerprints)
     assert told.id == world.plan().id and claim.continues and claim.continues.id == opened.plan.id
-    again = store_plan(world.control, told, by="bob", views=no_views)
+    again = store_plan(world.control, told, by="bob", views=no_views, code=world.project.fingerprints)
     assert again is not None and again.plan == claim.continues and world.control.plans.why(opened.plan.id) == why
     desk.apply()  # without a word: it goes on
     with pytest.raises(PlanError) as refused:
-        store_plan(world.control, world.plan(Request(why="something else")), by="ana", views=no_views)
+        store_plan(
+            world.control,
+            world.plan(Request(why="something else")),
+            by="ana",
+            views=no_views,
+            code=world.project.fingerprints,
+        )
     assert why in str(refused.value) and f"backfill abandon {opened.plan.id}" in refused.value.fix
     desk.abandon(opened.plan.id)
-    other = store_plan(world.control, world.plan(Request(why="something else")), by="ana", views=no_views)
+    other = store_plan(
+        world.control,
+        world.plan(Request(why="something else")),
+        by="ana",
+        views=no_views,
+        code=world.project.fingerprints,
+    )
     assert other is not None and world.control.plans.why(other.plan.id) == "something else"
 
 
@@ -186,7 +205,10 @@ def test_applying_again_goes_on_with_the_same_plan(desk: Desk) -> None:
     first = desk.apply()
     desk.world.engine.before_write = lambda job, interval: None
     rest = desk.world.plan()
-    assert rest.id != first.plan.id and read_claim(desk.world.control, rest, by="ana").continues == first.plan
+    assert (
+        rest.id != first.plan.id
+        and read_claim(desk.world.control, rest, by="ana", code=desk.world.project.fingerprints).continues == first.plan
+    )
     second = desk.apply(by="bob")
     assert second.plan.id == first.plan.id and second.plan.by == "ana"
     assert desk.shown(first.plan.candidate)["b"] == "b-2 2024-01-01..2024-01-10"
@@ -198,7 +220,7 @@ def test_another_persons_plan_is_in_the_way(desk: Desk) -> None:
     other = desk.open(by="ana").plan
     desk.change(a="3", b="2", c="2")
     plan = desk.world.plan()
-    [collision] = read_claim(desk.world.control, plan, by="bob").collisions
+    [collision] = read_claim(desk.world.control, plan, by="bob", code=desk.world.project.fingerprints).collisions
     assert (collision.plan, collision.models) == (other, ("a",))
     with pytest.raises(PlanError) as refused:
         desk.apply(by="bob")
@@ -271,12 +293,12 @@ def test_growth_takes_no_lease_and_ends_with_its_promotion(desk: Desk) -> None:
     desk.change()
     later = days("12").start
     world, plan = desk.world, desk.world.plan(now=later)
-    found = store_plan(world.control, plan, by="ana", views=no_views)
+    found = store_plan(world.control, plan, by="ana", views=no_views, code=world.project.fingerprints)
     assert found is not None
     end_promoted(world.control, desk.prod, by="ana", views=no_views)
     assert desk.status(found.plan.id) is PlanStatus.OPEN
     desk.change(a="2", b="2")
-    assert not read_claim(world.control, world.plan(), by="bob").collisions
+    assert not read_claim(world.control, world.plan(), by="bob", code=world.project.fingerprints).collisions
 
 
 def test_abandoning_leaves_prod_as_it_was(desk: Desk) -> None:
@@ -297,7 +319,7 @@ def test_what_another_plan_needs_is_not_freed(desk: Desk) -> None:
     one = desk.apply().plan
     desk.change(a="2", b="3")
     world = desk.world
-    other = store_plan(world.control, world.plan(), by="ana", views=no_views)
+    other = store_plan(world.control, world.plan(), by="ana", views=no_views, code=world.project.fingerprints)
     assert other is not None and [r.id for r in other.superseded] == [one.id]
     assert [f.version for f in desk.abandon(one.id).freed] == ["b-2"]
     assert [f.version for f in desk.abandon(other.plan.id).freed] == ["a-2"]

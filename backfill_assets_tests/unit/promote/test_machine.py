@@ -354,8 +354,9 @@ class Warehouse(RuleBasedStateMachine):
 
     def opened(self, plan: Plan) -> None:
         """Somebody is about to build this."""
+        code = self.world.project.fingerprints
         with suppress(PlanError):  # it collides with another one
-            store_plan(self.world.control, plan, by="dev", views=lambda: None)
+            store_plan(self.world.control, plan, by="dev", views=lambda: None, code=code)
 
     def agreed(self) -> None:
         """Whoever has to approve does."""

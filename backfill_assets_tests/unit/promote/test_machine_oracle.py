@@ -374,8 +374,9 @@ class Governed(Warehouse):
     # --- what the other machine asks ----------------------------------------------------------------------------------
 
     def opened(self, plan: Plan) -> None:
+        code = self.world.project.fingerprints
         with suppress(PlanError):
-            opened = store_plan(self.world.control, plan, by=self.author, views=lambda: None)
+            opened = store_plan(self.world.control, plan, by=self.author, views=lambda: None, code=code)
             if opened and not opened.continues:  # who goes on with somebody's plan did not make it
                 self.oracle.authors.setdefault(opened.plan.id, set()).add(self.author)
 

@@ -75,7 +75,7 @@ def built_twice() -> World:
     assert world.release(Request(select=("a",))).moved
     world.project = a_project(*MODELS, versions={"a": "2"})
     plan = world.plan(Request(select=("a",)))
-    opened = store_plan(world.control, plan, by="ana", views=lambda: None)
+    opened = store_plan(world.control, plan, by="ana", views=lambda: None, code=world.project.fingerprints)
     assert opened
     apply(world.bench(), plan)
     world.prove(opened.plan.id)
