@@ -223,10 +223,10 @@ class DeltaControlTable:
     def _open(self) -> ControlRows | None:
         """The newest state, to read from: what was opened before, where nothing was written since. To open a table is
         to read its log."""
-        state = self._log_state()
-        if self._seen is not None and state == self._seen[0]:
-            self._held(self._seen[1].table)
-            return self._seen[1]
+        state, seen = self._log_state(), self._seen  # other threads read and write as well
+        if seen is not None and state == seen[0]:
+            self._held(seen[1].table)
+            return seen[1]
         table = self._newest()
         opened = ControlRows(table, self._spec) if table is not None else None
         self._seen = (state, opened) if opened is not None and state and state == self._log_state() else None

@@ -1,7 +1,7 @@
 """What is in a control table? Its rows one by one, or columns of all of them as arrays.
 
-Every column is read in any case: a file that is damaged anywhere is noticed by whoever reads. A command asks the same
-of one state of a table many times: few rows are read once.
+Every column is read in any case: a file that is damaged anywhere is noticed by whoever reads it. A command asks the
+same of one state of a table many times: few rows are read once, and then kept.
 """
 
 from __future__ import annotations

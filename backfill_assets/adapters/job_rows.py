@@ -18,7 +18,7 @@ from backfill_assets.adapters.returned import frame_of
 from backfill_assets.adapters.scoped_rows import keys_frame
 from backfill_assets.adapters.source_keys import SourceKeys
 from backfill_assets.adapters.spark_errors import QueryError
-from backfill_assets.adapters.version_table import check_columns, in_interval, table_columns
+from backfill_assets.adapters.version_table import check_columns, in_interval
 from backfill_assets.build.engine import Job, ModelInput, SourceInput
 from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import BuildError
@@ -48,7 +48,6 @@ class JobRows:
         self._views: dict[tuple[int, str], threading.Lock] = {}
         self._lock = threading.Lock()
         self._keys = SourceKeys(warehouse)
-        self._columns: dict[str, Mapping[str, object]] = {}
 
     def of(self, job: Job, interval: Interval) -> DataFrame:
         """The rows of the interval, not computed yet. What the job reads has the keys that are declared."""
@@ -73,12 +72,10 @@ class JobRows:
 
     def checked(self, job: Job, interval: Interval) -> DataFrame:
         """The same, with the columns of the version's table: else BuildError."""
-        frame, location = marked(self.of(job, interval), job.model), self.location(job)
+        frame = marked(self.of(job, interval), job.model)
         with in_query(job.model):
             schema = frame.schema
-        if location not in self._columns:
-            self._columns[location] = table_columns(location)
-        check_columns(job, interval, schema, self._columns[location])
+        check_columns(job, schema, self.location(job), interval)
         return frame
 
     def shown(self, job: Job, interval: Interval) -> DataFrame:

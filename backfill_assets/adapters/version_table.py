@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.control_delta import KEEP_FOR_EVER
@@ -25,6 +24,9 @@ PROPERTIES = {
     "delta.enableDeletionVectors": "false",  # every reader can read it
     "delta.checkpointInterval": "50",
 }
+
+_OF_SPARK = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
+"""What Delta calls otherwise than Spark."""
 
 
 def create_version_table(job: Job, schema: StructType, location: str) -> tuple[tuple[str, str], ...]:
@@ -60,50 +62,47 @@ def create_version_table(job: Job, schema: StructType, location: str) -> tuple[t
         table = table or open_table(location)
         sync_commits(location, [0])
     assert table is not None
-    if differ := _others(job.model, schema, table_columns(location)):
-        why = "something that it reads has other columns, or of other types, than when the version was made"
-        fix = (
-            "see `backfill plan`: with the source's columns declared in sources.yml as they are now it is a new "
-            "version, to be applied and promoted; declared as they were then, this one goes on"
-        )
-        if job.model.language == "python":
-            why += '; or columns are made from values, as by `.pivot("shop")`, and these rows have others'
-            fix += '; where columns are made from values, name these in the code, as in `.pivot("shop", ["a", "b"])`: '
-            fix += "that is a new version whose columns stay the same"
-        raise BuildError(
-            f"{job.model.name} computes other columns than its version {job.version} has: {', '.join(differ)}",
-            why=why,
-            fix=fix,
-        )
+    check_columns(job, schema, location)
     return columns
 
 
-def table_columns(location: str) -> Mapping[str, object]:
-    """The columns of a version's table, by their names in lower case, with their types as Delta has them."""
-    table = open_table(location)
-    assert table is not None
-    return {f["name"].lower(): f["type"] for f in json.loads(table.schema().to_json())["fields"]}
-
-
-def check_columns(job: Job, interval: Interval, schema: StructType, there: Mapping[str, object]) -> None:
-    """Raise BuildError where what is computed for an interval has other columns than the table.
+def check_columns(job: Job, schema: StructType, location: str, interval: Interval | None = None) -> None:
+    """Raise BuildError where what is computed, for an interval or at all, has other columns than the version's table.
 
     A column less would be NULL in these rows, and nothing else would tell.
     """
-    if differ := _others(job.model, schema, there):
-        raise BuildError(
-            f"{job.model.name} computes other columns for {interval} than its version {job.version} has: "
-            f"{', '.join(differ)}",
-            why=f"in {job.model.path} they follow from the values that are read, or from the interval",
-            fix='compute the same columns, of the same types, for each interval: `pivot("shop", ["a", "b"])`, '
-            '`F.lit(None).cast("bigint").alias("n")`',
-        )
-
-
-def _others(model: Model, schema: StructType, there: Mapping[str, object]) -> list[str]:
-    """The columns that are computed and not in the table, or the other way round; else those of another type."""
+    model, table = job.model, open_table(location)
+    if table is None:
+        raise BuildError(f"the table of {model.name} is gone", why=location, fix="run it again")
+    there = {f["name"].lower(): f["type"] for f in json.loads(table.schema().to_json())["fields"]}
     mine = {f["name"].lower(): f["type"] for f in _as_delta(model, schema)["fields"]}
-    return sorted(set(there) ^ set(mine)) or sorted(c for c in mine if mine[c] != there[c])
+    if there == mine:
+        return
+    others = [_types(c, mine[c], there[c]) for c in sorted(set(mine) & set(there)) if mine[c] != there[c]]
+    others = [_types(c, mine[c], there[c]) for c in sorted(set(mine) & set(there)) if mine[c] != there[c]]
+    differ = sorted(set(there) ^ set(mine)) or others
+    why = "something that it reads has other columns, or of other types, than when the version was made"
+    fix = (
+        "see `backfill plan`: with the source's columns declared in sources.yml as they are now it is a new "
+        "version, to be applied and promoted; declared as they were then, this one goes on"
+    )
+    if model.language == "python":
+        why += '; or columns follow from the values that are read, as by `.pivot("shop")`, or from the interval'
+        fix += '; where they follow from values, name these in the code, as in `.pivot("shop", ["a", "b"])`, and cast: '
+        fix += "that is a new version whose columns stay the same"
+    of = f" for {interval}" if interval else ""
+    raise BuildError(
+        f"{model.name} computes other columns{of} than its version {job.version} has: {', '.join(differ)}",
+        why=why,
+        fix=fix,
+    )
+
+
+def _types(name: str, mine: object, there: object) -> str:
+    """A column of another type, with both where they are short."""
+    if isinstance(mine, str) and isinstance(there, str):
+        return f"{name} ({_OF_SPARK.get(mine, mine)}, not {_OF_SPARK.get(there, there)})"
+    return name
 
 
 def in_interval(model: Model, *parts: Interval) -> str:

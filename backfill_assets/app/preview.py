@@ -97,7 +97,7 @@ def _amended(context: Context, made: Plan, claim: Claim, facts: Facts) -> Amendm
 
 def _authors(context: Context, claim: Claim) -> tuple[str, ...]:
     """Who made the plan, or would."""
-    return claim.continues.authors if claim.continues else (context.user,)
+    return (*(claim.continues.authors if claim.continues else ()), context.user)
 
 
 def _verdict(context: Context, request: Request, made: Plan, facts: Facts) -> Verdict | None:

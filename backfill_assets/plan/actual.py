@@ -117,9 +117,10 @@ def actual_of_run(
     waited: Ranges = NOTHING,
     price: Cost | None = None,
 ) -> Actual:
-    """The same of one run's entries, from its first batch on, as packets and estimates count; what was before is said
-    beside."""
-    first = min((e.at for e in entries if e.kind is Kind.STARTED and e.at > began), default=began)
+    """The same of one run's entries, from its first batch on, as packets and estimates count; what was before it, where
+    that was no audit, is said beside."""
+    done = sorted((e for e in entries if e.kind in TIMED and e.at > began), key=lambda e: e.at)
+    first = done[0].at if done and done[0].kind is Kind.STARTED else began  # of an audit nothing says when it began
     took = actual(entries, stages, models, began=first, waited=waited, price=price)
     return replace(took, opening=_seconds(began, first, waited))
 

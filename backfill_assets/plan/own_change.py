@@ -12,7 +12,7 @@ from backfill_assets.state.environment import Environment
 from backfill_assets.state.versions import Version
 
 _DECIDING = (
-    "cadence", "time_column", "lookback", "spark", "write", "dedupe", "grain", "updated_at", "code_version",
+    "files", "cadence", "time_column", "lookback", "spark", "write", "dedupe", "grain", "updated_at", "code_version",
 )  # fmt: skip
 """What of a header decides rows."""
 UNTOLD = "its code, or the columns of what it reads, changed"
@@ -40,7 +40,8 @@ def own_changes(project: Project, shown: Environment, recorded: Mapping[str, Ver
 
 def _own_change(project: Project, model: Model, record: Version) -> OwnChange:
     then, now = record.definition, to_definition(model)
-    code = not same_text(model, then) or any(name in then and then[name] != now[name] for name in _DECIDING)
+    said = any(name in then and then[name] != now[name] for name in _DECIDING)
+    code = said or not same_text(model, then) or then.get("time_zone") != now.get("time_zone")
     around = what_is_otherwise(project, model, then, record.signature)
-    said = (UNTOLD if why == UNSAID else why for why in around if why != UNSAID or not code)
-    return OwnChange(code=code, around=tuple(said))
+    told = (UNTOLD if why == UNSAID else why for why in around if why != UNSAID or not code)
+    return OwnChange(code=code, around=tuple(told))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from backfill_assets.core.model import UNKNOWN, Project, Signature
 from backfill_assets.core.wording import first_few
 from backfill_assets.plan.category import Category, Change, affects
-from backfill_assets.plan.own_change import OwnChange
+from backfill_assets.plan.own_change import UNTOLD, OwnChange
 
 OWN_CODE = "its own code changed"
 ROWS = "its rows"
@@ -48,7 +48,7 @@ def reasons(
     own = changes.get(name)
     if own is None or own.category in (Category.UNCHANGED, Category.NEW):
         return tuple(found)
-    around = itself.around if itself else ()
+    around = tuple(why for why in itself.around if not (touched and why == UNTOLD)) if itself else ()
     code = not touched and (not around or (itself is not None and itself.code))
     return (*([OWN_CODE] if code else []), *around, *found)
 

@@ -15,7 +15,7 @@ def columns_by_values(draft: Draft, root: Path) -> list[Problem]:
             file=root / pivot.file if pivot.file else draft.path,
             line=pivot.line,
             what=f"the columns of `{draft.name}` follow the values of each batch: `.pivot({pivot.pivoted})` names none",
-            why="its table has the columns of the first batch, and a batch with other values is refused",
+            why="its table has the columns of the first batch, and a batch whose values give others is refused",
             fix=f'name the values: `.pivot({pivot.pivoted}, ["a", "b"])`',
         )
         for pivot in dict.fromkeys(draft.open_pivots)

@@ -14,6 +14,7 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stored import stored_request
 from backfill_assets.promote.approval import ApprovalSubject, PlanReview, rules_of, subject
 from backfill_assets.promote.gate import Verdict
+from backfill_assets.promote.lifecycle import rolled_back_plans
 from backfill_assets.promote.lone_authors import WAY_OUT, lone
 from backfill_assets.state.approval_validity import approver, objection, unsigned, who_may
 from backfill_assets.state.approvals import FORMATTED, TO_COME, Approval
@@ -124,6 +125,12 @@ def refuse_ended(control: Control, record: PlanRecord) -> None:
                 f"plan {record.id} was superseded",
                 why=f"a newer plan of the same person took its place {at}; approvals of the older one do not count",
                 fix="approve the newer one: `backfill plans` has its id",
+            )
+        case PlanStatus.PROMOTED if back := rolled_back_plans(control, [record]).get(record.id):
+            raise PlanError(
+                f"plan {record.id} was promoted, and rolled back in release {back}",
+                why="approvals of it do not count any more",
+                fix=f"make it again, and approve it then: {again}",
             )
         case PlanStatus.PROMOTED:
             named = [r.id for r in control.releases.all(record.environment) if record.id in r.evidence]

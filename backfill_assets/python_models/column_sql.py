@@ -1,21 +1,21 @@
 """Which SQL stands for a PySpark expression that makes a date or an instant of a text? `F.lit("now").cast("date")`.
 
-As much of it as shows which texts Spark takes for the clock: what else is in it counts as a column of texts. A column
-that is compared by order with a text that is the clock counts as a date: texts are seldom ordered by 'today'.
+As much of it as shows which texts Spark takes for the clock: what else is in it counts as a column of texts.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from backfill_assets.core.model import Column
 from backfill_assets.python_models.named_functions import SPARK, functions_of
 from backfill_assets.python_models.names import Names
+from backfill_assets.sql.constant_texts import CLOCK_WORDS
 from backfill_assets.sql.nondeterministic import FunctionUse, uses_in_text
 
-_TEXT, _DATE = Column(name="c", type="string"), Column(name="d", type="date")
+_TEXT = Column(name="c", type="string")
 _CASTS = {"cast": "CAST", "astype": "CAST", "try_cast": "TRY_CAST"}
 _TIMES = ("date", "timestamp", "timestamp_ltz", "timestamp_ntz")
 _TYPES = {"DateType": "date", "TimestampType": "timestamp", "TimestampNTZType": "timestamp_ntz"}
@@ -32,14 +32,13 @@ _OF_TEXTS = frozenset("""
     regexp_replace repeat replace reverse right rpad rtrim substr substring translate trim ucase upper
 """.split())  # fmt: skip  # noqa: SIM905
 """Functions that give a text of the texts that they take."""
-_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _DEEPEST = 12
 
 
 def text_clock_uses(node: ast.AST, names: Names) -> Iterator[FunctionUse]:
     """The texts that mean the clock where one node makes a time of them; at its line."""
     for text in filter(_holds_text, _asked(node, names)):
-        for use in uses_in_text(f"SELECT {text}", [(_TEXT, _DATE)]):
+        for use in uses_in_text(f"SELECT {text}", [(_TEXT,)]):
             yield replace(use, line=getattr(node, "lineno", 0))
 
 
@@ -49,10 +48,6 @@ def _asked(node: ast.AST, names: Names) -> Iterator[str]:
             yield cast
         case ast.Call() if (function := _function(node, names)[0]) in _OF_TIMES:
             yield _call(function, node, names, 0)
-        case ast.Call(func=ast.Attribute(attr="between"), args=[*limits]):
-            yield f"d BETWEEN {' AND '.join(_value(a, names) for a in limits)}" if len(limits) == 2 else "c"
-        case ast.Compare(left=left, ops=[op], comparators=[right]) if isinstance(op, _ORDERS):
-            yield from (f"d > {text}" for text in (_value(left, names), _value(right, names)) if text != "c")
         case _:
             return
 
@@ -64,12 +59,6 @@ def _function(call: ast.Call, names: Names) -> tuple[str, list[ast.expr]]:
             functions, given = functions_of(dotted, call, names)
             return next(iter(functions or ()), ""), given
     return "", []
-
-
-def _value(node: ast.expr, names: Names) -> str:
-    """A side of a comparison, where a bare text is a text."""
-    texts = names.texts(node)
-    return _quoted(texts[0]) if texts else _column(node, names, 0)
 
 
 def _column(node: ast.expr, names: Names, depth: int) -> str:
@@ -85,7 +74,7 @@ def _column(node: ast.expr, names: Names, depth: int) -> str:
             function, given = _function(node, names)
             if function == "lit" and given:
                 texts = names.texts(given[0])
-                return _quoted(texts[0]) if texts else "c"
+                return _quoted(_told(texts)) if texts else "c"
             return _call(function, node, names, depth) if function in _OF_TIMES | _OF_TEXTS else "c"
         case ast.Name(id=name) if name not in names.imported and len(values := names.bound.get(name) or ()) == 1:
             return _column(values[0], names.within(name), depth + 1)
@@ -105,7 +94,8 @@ def _type(node: ast.expr, names: Names) -> str | None:
     """The type of times, or of texts, that is cast to."""
     texts = names.texts(node)
     if texts:
-        return texts[0].strip() if texts[0].strip().lower() in (*_TIMES, "string") else None
+        kinds = [text.strip() for text in texts]
+        return next((kind for kind in kinds if kind.lower() in _TIMES), "string" if "string" in kinds else None)
     called = node.func if isinstance(node, ast.Call) else node
     return next((t for s in names.spelled(called) if (t := _TYPES.get(s.rpartition(".")[2]))), None)
 
@@ -120,6 +110,11 @@ def _argument(node: ast.expr, place: int, names: Names, depth: int) -> str:
     if place and isinstance(node, ast.Constant):
         return _quoted(str(node.value)) if isinstance(node.value, str) else str(node.value)
     return _column(node, names, depth)
+
+
+def _told(texts: Sequence[str]) -> str:
+    """Of the texts that an expression may be, one that is the clock if any is."""
+    return next((text for text in texts if text.strip().lower() in CLOCK_WORDS), texts[0])
 
 
 def _holds_text(sql: str) -> bool:

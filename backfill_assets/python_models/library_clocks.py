@@ -32,7 +32,8 @@ _MAKE_TIMES = (
 _CHANCE = ("random.", "secrets.", "numpy.random.")
 _SEEDED = ("random.Random", "random.seed", "numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.seed")
 _NOW = frozenset({"now", "utcnow", "today"})
-"""What libraries call the method that reads the clock."""
+"""What these libraries call whatever reads the clock."""
+_OF_TIMES = ("datetime", "pandas", "pendulum", "arrow")
 _HOLDERS = frozenset(n.rpartition(".")[0] for n in _CALLS) | {n.rstrip(".") for n in _CHANCE}
 
 
@@ -48,8 +49,8 @@ def cause_of_mention(dotted: str) -> Nondeterminism | None:
     return Nondeterminism.CHANCE if dotted.startswith(_CHANCE) and dotted not in _SEEDED else None
 
 
-def cause_of_call(dotted: str, call: ast.Call, names: Names, own: frozenset[str]) -> Nondeterminism | None:
-    """Of a call of a name in full; `own`: what the project's files define themselves."""
+def cause_of_call(dotted: str, call: ast.Call, names: Names) -> Nondeterminism | None:
+    """Of a call of a name in full."""
     given = len(call.args) + len(call.keywords)
     if dotted in _OF_A_TIME and given >= _OF_A_TIME[dotted]:
         return None
@@ -57,27 +58,30 @@ def cause_of_call(dotted: str, call: ast.Call, names: Names, own: frozenset[str]
         return Nondeterminism.CLOCK if any(map(_is_now, _texts(call, names))) else None
     if dotted in _SEEDED and given:
         return None
+    library, _, name = dotted.partition(".")
     of_a_star = isinstance(call.func, ast.Name) and call.func.id not in names.imported
-    if (last := dotted.rpartition(".")[2]) in _NOW and last not in own and not of_a_star:
+    if library in _OF_TIMES and name.rpartition(".")[2] in _NOW and not of_a_star:
         return Nondeterminism.CLOCK
     return Nondeterminism.CHANCE if dotted.startswith(_CHANCE) else cause_of_mention(dotted)
 
 
-def is_now(node: ast.Attribute, *, called: bool, own: frozenset[str]) -> bool:
-    """Whether a method of something that no import names is the clock, as `interval.start.now` is."""
-    if node.attr not in _NOW:
-        return False
-    return _of_interval(node.value) or (called and node.attr not in own)
+def is_now(node: ast.Attribute, names: Names) -> bool:
+    """Whether a method is the clock of an instant that the model is given, as `interval.start.now` is."""
+    return node.attr in _NOW and _of_interval(node.value, names)
 
 
-def _of_interval(node: ast.expr) -> bool:
+def _of_interval(node: ast.expr, names: Names) -> bool:
     match node:
+        case ast.Name(id="interval"):
+            return True
+        case ast.Name(id=name) if values := names.bound.get(name):
+            return any(_of_interval(value, names.within(name)) for value in values)
         case ast.Attribute(value=of):
-            return _of_interval(of)
+            return _of_interval(of, names)
         case ast.Call(func=ast.Name(id="type"), args=[of]) | ast.Call(func=ast.Attribute(value=of)):
-            return _of_interval(of)
+            return _of_interval(of, names)
         case _:
-            return isinstance(node, ast.Name) and node.id == "interval"
+            return False
 
 
 def _texts(call: ast.Call, names: Names) -> Iterator[str]:

@@ -6,7 +6,7 @@ A function or constant of a file of the project counts as reached when anything 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from backfill_assets.python_models.bindings import bindings, module_bindings
@@ -43,13 +43,6 @@ def reached(model: ast.FunctionDef, modules: Sequence[tuple[str, ast.Module]]) -
         yield Reached(file="" if file == own else file, node=node, names=names)
         for name in _mentions(node):
             pending += defined.get(name, [])
-
-
-def defined_names(modules: Iterable[tuple[str, ast.Module]]) -> frozenset[str]:
-    """What the files define: functions, also of classes, and what their modules assign."""
-    inner = (n for _, tree in modules for n in ast.walk(tree))
-    functions = {n.name for n in inner if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
-    return frozenset(functions).union(name for _, tree in modules for node in tree.body for name in _defines(node))
 
 
 def walk(node: ast.stmt) -> Iterator[ast.AST]:

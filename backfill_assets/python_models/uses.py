@@ -11,7 +11,7 @@ from backfill_assets.python_models.column_sql import text_clock_uses
 from backfill_assets.python_models.library_clocks import cause_of_call, cause_of_mention, holds_clocks, is_now
 from backfill_assets.python_models.named_functions import SPARK, functions_of
 from backfill_assets.python_models.names import Names
-from backfill_assets.python_models.reached import defined_names, reached, walk
+from backfill_assets.python_models.reached import reached, walk
 from backfill_assets.sql.nondeterministic import FUNCTIONS, FunctionUse, Nondeterminism, uses_in_text
 
 _SAMPLES = ("sample", "sampleBy", "randomSplit")
@@ -25,22 +25,21 @@ _FUNCTIONS_OF_SPARK = ("pyspark.sql.functions", "pyspark.sql.functions.builtin",
 def uses_in_python(model: ast.FunctionDef, modules: Iterable[tuple[str, ast.Module]]) -> Iterator[FunctionUse]:
     """The uses that a model reaches. `modules` are its own (the first one) and those it imports, by their file."""
     files = list(modules)
-    own = defined_names(files)
     for part in reached(model, files):
-        for use in _uses(part.node, part.names, own):
+        for use in _uses(part.node, part.names):
             yield replace(use, file=part.file)
 
 
-def _uses(statement: ast.stmt, names: Names, own: frozenset[str]) -> Iterator[FunctionUse]:
+def _uses(statement: ast.stmt, names: Names) -> Iterator[FunctionUse]:
     nodes = list(walk(statement))
     called = {id(n.func) for n in nodes if isinstance(n, ast.Call)}
     for node in nodes:
         if (isinstance(node, ast.Attribute | ast.Name) or _is_getattr(node)) and id(node) not in called:
             yield from _of_mention(node, names)
-        if isinstance(node, ast.Attribute) and not names.spelled(node):
-            yield from _of_method(node, called=id(node) in called, own=own)
+        if isinstance(node, ast.Attribute) and not names.spelled(node) and is_now(node, names):
+            yield FunctionUse(name=f"{node.attr}()", cause=Nondeterminism.CLOCK, line=node.lineno)
         if isinstance(node, ast.Call):
-            yield from _of_call(node, names, own)
+            yield from _of_call(node, names)
             yield from _of_texts(node, names)
             yield from _of_lookup(node, names)
         yield from text_clock_uses(node, names)
@@ -64,11 +63,6 @@ def _cause_of_mention(dotted: str) -> Nondeterminism | None:
     return cause_of_mention(dotted)
 
 
-def _of_method(node: ast.Attribute, *, called: bool, own: frozenset[str]) -> Iterator[FunctionUse]:
-    if is_now(node, called=called, own=own):
-        yield FunctionUse(name=f"{node.attr}()", cause=Nondeterminism.CLOCK, line=node.lineno)
-
-
 def _of_lookup(call: ast.Call, names: Names) -> Iterator[FunctionUse]:
     """Of `getattr` with a name that nobody can read, and of `vars`."""
     match call:
@@ -82,13 +76,13 @@ def _of_lookup(call: ast.Call, names: Names) -> Iterator[FunctionUse]:
         yield FunctionUse(name=ast.unparse(call), cause=Nondeterminism.UNREAD, line=call.lineno)
 
 
-def _of_call(call: ast.Call, names: Names, own: frozenset[str]) -> Iterator[FunctionUse]:
+def _of_call(call: ast.Call, names: Names) -> Iterator[FunctionUse]:
     line, found = call.lineno, names.spelled(call.func)
     for dotted in found:
         if names.is_own(call.func) and _cause_of_mention(dotted) is not None:
             continue
         if not dotted.startswith(SPARK):
-            if (cause := cause_of_call(dotted, call, names, own)) is not None:
+            if (cause := cause_of_call(dotted, call, names)) is not None:
                 yield FunctionUse(name=f"{dotted}()", cause=cause, line=line)
             continue
         functions, given = functions_of(dotted, call, names)

@@ -78,7 +78,7 @@ def who_may(owner: str, rules: Rules, authors: Collection[str] = ()) -> str:
         return ""
     listed = listed_for(owner, rules)
     if listed is not None:
-        return ", ".join(name for name in listed if not _is_author(name, rules, authors))
+        return ", ".join(name for name in listed if not _only_author(name, rules, authors))
     if is_listed(rules.people, owner):
         accounts = [
             a for person, each in rules.people.items() if same_person(rules.people, person, owner) for a in each
@@ -92,7 +92,12 @@ def only_authors(owner: str, rules: Rules, authors: Collection[str]) -> bool:
     if not owner or not authors or rules.approvals.self:
         return False
     listed = listed_for(owner, rules)
-    return all(_is_author(name, rules, authors) for name in ((owner,) if listed is None else listed))
+    return all(_only_author(name, rules, authors) for name in ((owner,) if listed is None else listed))
+
+
+def _only_author(name: str, rules: Rules, authors: Collection[str]) -> bool:
+    """Whether each account of a person is a plan's author, or may be."""
+    return all(_is_author(one, rules, authors) for one in (name, *rules.people.get(person_of(rules.people, name), ())))
 
 
 def _is_author(name: str, rules: Rules, authors: Collection[str]) -> bool:

@@ -13,7 +13,7 @@ from threading import Barrier
 
 import pytest
 
-from backfill_assets.adapters.control_delta import DeltaStore
+from backfill_assets.adapters.control_delta import DeltaControlTable, DeltaStore, Guard
 from backfill_assets.core.errors import ConflictError
 from backfill_assets.core.intervals import utc
 from backfill_assets.state.columns import instant
@@ -75,6 +75,37 @@ def test_rows_come_one_by_one(store: Store) -> None:
     table.append([row("later")])
     assert sorted(r["number"] for r in stream) == list(range(20_000))  # type: ignore[type-var]
     assert list(table.stream({"key": ["later"]})) == table.read({"key": ["later"]}) == [row("later")]
+
+
+def test_what_is_read_again_is_the_readers_own(tmp_path: Path) -> None:
+    """Rows that were kept may be changed by who got them; what others append is there at once."""
+    table, other = (DeltaStore(str(tmp_path)).table(SPEC) for _ in range(2))
+    table.append([row("a"), row("b")])
+    for where in (None, {"key": ("a",)}):
+        [first, *_] = table.read(where)
+        first["number"] = 9
+        assert {r["number"] for r in table.read(where)} == {0}
+    other.append([row("a", 5)])
+    assert sorted(str(r["number"]) for r in table.read({"key": ("a",)})) == ["0", "5"]
+    assert keys(table.read()) == ["a", "a", "b"] and table.columns(["key"]).rows == 3
+
+
+def test_others_open_it_meanwhile(tmp_path: Path) -> None:
+    """Threads share a table: what one of them forgets, another one goes on with."""
+
+    class Forgets(Guard):
+        def least(self, table: str) -> int:
+            shared._seen = None  # pyright: ignore[reportPrivateUsage]
+            return -1
+
+    shared = DeltaControlTable(str(tmp_path / "things"), SPEC, Forgets())
+    DeltaControlTable(str(tmp_path / "things"), SPEC).append([row("a")])
+    for _ in range(3):
+        shared.read()
+        seen = DeltaControlTable(str(tmp_path / "things"), SPEC)
+        assert seen.read() == [row("a")]
+        shared._seen = seen._seen  # pyright: ignore[reportPrivateUsage]
+        assert shared.read() == [row("a")]
 
 
 def test_columns_say_what_rows_say(store: Store) -> None:
@@ -331,7 +362,7 @@ def test_delta_conflict_between_the_check_and_the_commit(tmp_path: Path, monkeyp
 _WRITER = """
 import sys
 from backfill_assets_tests.contracts.test_control_table import NUMBERED, SPEC, row
-from backfill_assets.adapters.control_delta import DeltaStore
+from backfill_assets.adapters.control_delta import DeltaControlTable, DeltaStore, Guard
 import deltalake
 store = DeltaStore(sys.argv[1])
 print("ready", flush=True)
@@ -389,7 +420,7 @@ def test_delta_a_full_disk_is_said_and_the_same_write_succeeds_later(tmp_path: P
     """The kernel refuses to let files grow: StateError with a remedy, what was there is kept, and nothing else is."""
     code = """
 import resource, signal, sys
-from backfill_assets.adapters.control_delta import DeltaStore
+from backfill_assets.adapters.control_delta import DeltaControlTable, DeltaStore, Guard
 from backfill_assets.core.errors import StateError
 from backfill_assets_tests.contracts.test_control_table import NOTE, SPEC, row
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -545,6 +545,9 @@ def test_a_run_counts_from_its_first_batch() -> None:
     assert actual_of_run(entries, stages, MODELS, began=day(9), waited=waited).opening == 2
     audits = [judged(day(9) + timedelta(seconds=60), model="campaign_performance")]
     assert actual_of_run(audits, stages, MODELS, began=day(9)).opening == 0, "nothing says when it began"
+    later = [replace(e, at=e.at + timedelta(seconds=600)) for e in entries]
+    took = actual_of_run([*audits, *later], stages, MODELS, began=day(9))
+    assert (took.seconds, took.opening) == (660, 0), "an audit that came first is work"
 
 
 def test_what_was_waited_is_no_work() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -11,8 +12,13 @@ from deltalake import write_deltalake
 
 from backfill_assets.app.plan import plan_request
 from backfill_assets.core.errors import PlanError
+from backfill_assets.plan.own_change import own_changes
 from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.project.stored import to_definition
+from backfill_assets.state.versions import Version
+from backfill_assets_tests.fakes import NOW, a_model, a_project
 from backfill_assets_tests.projects import days, write_project
+from backfill_assets_tests.unit.plan.test_leases import environment
 from backfill_assets_tests.unit.plan.test_published_columns import declare, promoted
 from backfill_assets_tests.unsparked import promoted as released
 from backfill_assets_tests.unsparked import unsparked
@@ -47,6 +53,20 @@ def test_both_are_said(tmp_path: Path, old: str, new: str) -> None:
     assert planned(root).because["daily"] == ("its own code changed",)
     declare(root, FEWER_DIGITS)
     assert planned(root).because["daily"] == ("its own code changed", TYPE)
+
+
+def test_files_and_zones_are_its_code() -> None:
+    """What a helper says, and where its days begin, is in the record, and no part of the model's own text."""
+    model = a_model("m", language="python", text="x", files={"lib/p.py": "x = 1"})
+    definition = {**to_definition(model), "project": {"sources": {}, "spark": {}}}
+    then = Version(model="m", version="m-0", upstream={}, columns=(), definition=definition, created=NOW)
+    shown = environment(m="m-0")
+    for now, code in (
+        (model, False),
+        (replace(model, files={"lib/p.py": "x = 2"}), True),
+        (replace(model, time_zone="Europe/Berlin"), True),
+    ):
+        assert own_changes(a_project(now), shown, {"m": then})["m"].code == code
 
 
 def test_of_a_delta_table_that_was_replaced(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from backfill_assets.app.approve import ApprovalRequest, approval_statements, approve, approve_plan
 from backfill_assets.app.context import Context
 from backfill_assets.app.promote import promote_plan
+from backfill_assets.app.rollback import roll_back
 from backfill_assets.core.errors import PlanError
 from backfill_assets.promote.lifecycle import end_abandoned
 from backfill_assets.state.plans import PlanStatus
@@ -67,3 +68,16 @@ def test_a_promoted_plan(tmp_path: Path) -> None:
     told = refused(place, plan)
     assert told.what == f"plan {plan} was promoted already, in release {release}"
     assert "backfill promote" not in str(told)
+
+
+def test_a_plan_that_was_rolled_back(tmp_path: Path) -> None:
+    """It is made and approved again; nobody is sent to roll back once more."""
+    place, plan = waiting(tmp_path)
+    approve(replace(place, acting=ANA), ApprovalRequest(plan=plan))
+    assert promote_plan(place, plan=plan).verdict.open
+    before = place.control.releases.all("prod")[0].id
+    assert roll_back(place, before, at_once=True).ended.moved is not None
+    back = place.control.releases.all("prod")[-1].id
+    told = refused(place, plan)
+    assert told.what == f"plan {plan} was promoted, and rolled back in release {back}"
+    assert told.fix == "make it again, and approve it then: backfill apply"

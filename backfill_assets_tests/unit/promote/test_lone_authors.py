@@ -34,6 +34,8 @@ def test_who_may_leaves_the_authors_out() -> None:
     assert who_may(BO, rules(bo_at_example=("bo", "ana")), ["bo.k"]) == "ana"
     assert who_may(BO, rules(bo_at_example=("bo", "bo.k")), ["bo"]) == ""
     assert who_may(BO, rules(bo_at_example=("bo", "ana"))) == "bo, ana", "of no plan: all who are listed"
+    unknown = Rules(people={"ana@example.com": ("ana.k",)})
+    assert who_may("ana@example.com", unknown, ["ana"]) == "ana@example.com (ana.k)", "an account that nobody lists"
     assert who_may(BO, Rules(approvals=ApprovalRules(self=True)), ["bo"]), "here authors may"
 
 

@@ -78,9 +78,8 @@ TEXTS = {
     'F.call_function("to_date", F.lit("today"))': "'today'",
     'F.coalesce("channel", F.lit("now")).cast("date")': "'now'",
     'F.concat(F.lit("no"), F.lit("w")).cast("timestamp")': "'now'",
-    'F.col("ds") > "today"': "'today'",
-    'F.lit("yesterday") <= F.col("ds")': "'yesterday'",
-    'F.col("ds").between("yesterday", "2024-01-01")': "'yesterday'",
+    '[F.lit(t).cast("date") for t in ("later", "now")]': "'now'",
+    'x = "a"\nx = "now"\nF.lit(x).cast("date")': "'now'",
 }
 UNREAD = {
     "F.call_function(events.name)": "F.call_function(…)",
@@ -99,7 +98,9 @@ PLAIN = [
     'F.to_date(F.concat(F.lit("2024"), F.lit("-01-01")))', 'F.date_trunc("month", F.col("x"))', 'F.trunc("ds", "d")',
     'F.col("status") == "today"', 'F.lit("today").alias("label")', 'F.lit("now").cast("string")',
     'F.when(F.col("a") > 1, F.lit("now")).otherwise("today")', 'F.coalesce("x", F.lit("now"))', 'F.unix_timestamp("d")',
-    'F.col("ds") >= interval.start.date()', 'F.expr(f"sum({events})")', 'F.date_format("ds", "yyyy-MM-dd")',
+    'F.col("label") >= "today"', 'F.col("label").between("a", "now")', "Clock(interval.start).today()",
+    "mylib.calendar.today(interval)", "find(interval).now()", 'F.col("ds") >= interval.start.date()',
+    'F.expr(f"sum({events})")', 'F.date_format("ds", "yyyy-MM-dd")',
 ]  # fmt: skip
 
 
