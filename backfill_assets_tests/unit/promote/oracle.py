@@ -112,7 +112,8 @@ class Oracle:
         others = [at for at, seen in self.shown.items() if (now[at].rows if at in now else 0) != seen.rows]
         target = self.releases[self.going_back_to[-1]] if self.going_back_to else None
         names = {name for name, _ in now}
-        again = [self.out_of_sight.pop(name) for name in names & self.out_of_sight.keys()]
+        back = names & self.out_of_sight.keys()
+        again = [self.out_of_sight.pop(name) for name in back]
         if target is None:  # what comes back by a release of its own is judged by what was seen of it last
             others += [at for rows in again for at, seen in rows.items() if at in now and now[at].rows != seen.rows]
         newest = {name: self.shown[name, day].logic for name, day in sorted(self.shown)}
@@ -149,7 +150,10 @@ class Oracle:
                 then, now_said = self.names[name], declared[name]
                 readers = {**now_said.readers, **then.readers}
                 self.names[name] = Names(now_said.owner, now_said.validation or then.validation, readers)
-        self.went_back = self.went_back | set(others) if target is not None else self.went_back - set(others)
+        shown_again = {at for at in now if at[0] in back}  # somebody decided so, also with the rows that it had
+        self.went_back = (
+            self.went_back | set(others) if target is not None else self.went_back - set(others) - shown_again
+        )
         for name in {name for name, _ in self.shown} - names:
             self.out_of_sight[name] = {at: seen for at, seen in self.shown.items() if at[0] == name}
         self.lost |= {at: seen for at, seen in self.shown.items() if at[0] in names and at not in now}
