@@ -17,6 +17,7 @@ from backfill_assets.project.object_store import delta_options
 from backfill_assets.sql.text import within
 
 if TYPE_CHECKING:
+    from deltalake import DeltaTable
     from pyspark.sql.types import StructType
 
 PROPERTIES = {
@@ -62,23 +63,27 @@ def create_version_table(job: Job, schema: StructType, location: str) -> tuple[t
         table = table or open_table(location)
         sync_commits(location, [0])
     assert table is not None
-    check_columns(job, schema, location)
+    _refuse_others(job, schema, table)
     return columns
 
 
-def check_columns(job: Job, schema: StructType, location: str, interval: Interval | None = None) -> None:
-    """Raise BuildError where what is computed, for an interval or at all, has other columns than the version's table.
+def check_columns(job: Job, schema: StructType, location: str, interval: Interval) -> None:
+    """Raise BuildError where what is computed for an interval has other columns than the version's table.
 
     A column less would be NULL in these rows, and nothing else would tell.
     """
-    model, table = job.model, open_table(location)
+    table = open_table(location)
     if table is None:
-        raise BuildError(f"the table of {model.name} is gone", why=location, fix="run it again")
+        raise BuildError(f"the table of {job.model.name} is gone", why=location, fix="run it again")
+    _refuse_others(job, schema, table, interval)
+
+
+def _refuse_others(job: Job, schema: StructType, table: DeltaTable, interval: Interval | None = None) -> None:
+    model = job.model
     there = {f["name"].lower(): f["type"] for f in json.loads(table.schema().to_json())["fields"]}
     mine = {f["name"].lower(): f["type"] for f in _as_delta(model, schema)["fields"]}
     if there == mine:
         return
-    others = [_types(c, mine[c], there[c]) for c in sorted(set(mine) & set(there)) if mine[c] != there[c]]
     others = [_types(c, mine[c], there[c]) for c in sorted(set(mine) & set(there)) if mine[c] != there[c]]
     differ = sorted(set(there) ^ set(mine)) or others
     why = "something that it reads has other columns, or of other types, than when the version was made"

@@ -24,7 +24,7 @@ from backfill_assets.plan.scope_text import scopes
 from backfill_assets.plan.stages import Plan
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.promote.approval import subject
-from backfill_assets.promote.approve import complete, refuse_ended, statements
+from backfill_assets.promote.approve import complete, find_approvable, statements
 from backfill_assets.promote.consent import unaccepted
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.rules_change import RulesChange
@@ -175,9 +175,7 @@ def approval_statements(
 
     `by` is who it claims to be; with `signs`, a signature will prove it.
     """
-    record = find_plan(context.control, plan)
-    refuse_ended(context.control, record)
-    facts = context.facts()
+    record, facts = find_approvable(context.control, plan), context.facts()
     cases = cases_of(context, facts)
     complete(record, cases.complete(facts, record))
     case, now = cases.review(facts, record), datetime.now(UTC)
@@ -192,8 +190,7 @@ def approve_plan(context: Context, approval: Approval, facts: Facts | None = Non
     Raises PlanError when it could not count.
     """
     given = replace(approval, account=context.user, host=host(), recorded=datetime.now(UTC))
-    record, facts = find_plan(context.control, given.plan), facts or context.facts()
-    refuse_ended(context.control, record)
+    record, facts = find_approvable(context.control, given.plan), facts or context.facts()
     case = cases_of(context, facts).review(facts, record)
     if problem := why_not_counted(context, facts, case, given):
         raise PlanError(

@@ -110,16 +110,11 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
 
 
 def _waiting(context: Context) -> tuple[WaitingMove, ...]:
-    built = [
-        r
+    return tuple(
+        WaitingMove(plan=r.id, kind="restatement" if stored_request(context.control, r.id).restate else "plan")
         for r in context.control.plans.all()
         if r.status is PlanStatus.APPLIED and r.environment == context.environment
-    ]
-    return tuple(WaitingMove(plan=r.id, kind=_kind(stored_request(context.control, r.id))) for r in built)
-
-
-def _kind(asked: Request) -> str:
-    return "restatement" if asked.restate else "plan"
+    )
 
 
 def _look(context: Context, asked: Request, named: str) -> _Planned:

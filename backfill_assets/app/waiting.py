@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from backfill_assets.app.amendment import amend_stored
@@ -21,8 +21,8 @@ from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.consent import unaccepted, unapproved
 from backfill_assets.promote.rules_change import RulesChange
-from backfill_assets.state.approval_validity import speaks_for
-from backfill_assets.state.people import perhaps_same, same_person
+from backfill_assets.state.approval_validity import is_barred_author, speaks_for
+from backfill_assets.state.people import same_person
 from backfill_assets.state.plans import PlanRecord, PlanStatus
 from backfill_assets.state.required_approvals import OWNER, merged_roles, titled
 from backfill_assets.state.rules import Rules
@@ -120,7 +120,7 @@ def _waiting(context: Context, facts: Facts, cases: Cases, record: PlanRecord, w
     shows = {p.model: p.covers for p in cases.proposal(facts, record).pointers}
     built = record.status is PlanStatus.APPLIED and cases.complete(facts, record).open
     lacking = _lacking(cases, facts, record, made) if built else _to_come(cases, record)
-    theirs = not who or not _is_author(who, record, rules)
+    theirs = not who or not is_barred_author(who, rules, record.authors)
     return WaitingPlan(
         plan=record,
         why=context.control.plans.why(record.id),
@@ -158,9 +158,3 @@ def _to_come(cases: Cases, record: PlanRecord) -> Iterator[Lacking]:
     for one in stored.asked if stored else ():
         command = f"backfill approve {record.id}{f' --for {shlex.quote(one.owner)}' if one.owner else ''}"
         yield Lacking(owner=one.owner, roles=one.roles, parts=dict.fromkeys(one.models, NOTHING), command=command)
-
-
-def _is_author(who: str, record: PlanRecord, rules: Rules) -> bool:
-    """Whether somebody made the plan, and may not approve it for that."""
-    authors: Sequence[str] = () if rules.approvals.self else tuple(record.authors)
-    return any(perhaps_same(rules.people, who, author) for author in authors)

@@ -85,14 +85,14 @@ def claim(
     *,
     by: str,
     request_of: Callable[[PlanRecord], Request],
-    code: Mapping[str, str] | None = None,
+    code: Mapping[str, str],
     patched: Callable[[PlanRecord], Mapping[str, Ranges]] = lambda _: {},
 ) -> Claim:
     """What applying the plan means for the plans that are open. `shown` is the plan's own environment, `request_of`
     says what somebody asked for when a stored plan was made: plans of different requests never continue one another.
     `code` is the version of each model in the loaded code: a plan of another one is not gone on with, as nobody could
-    finish it by this code. None: what the open plans are about, it has. `patched` are the intervals of a stored plan's
-    patches: one of fewer is not gone on with, as it would never show the others.
+    finish it by this code. `patched` are the intervals of a stored plan's patches: one of fewer is not gone on with, as
+    it would never show the others.
     """
     mine = targets(plan)
     wanted, leased = {t.model: _goal(t) for t in mine}, leases(mine, shown)
@@ -133,9 +133,9 @@ def _beyond(plan: Plan, patched: Mapping[str, Ranges]) -> bool:
     return any(patch.intervals - patched.get(name, patch.intervals) for name, patch in plan.patches.items())
 
 
-def _is_of(record: PlanRecord, code: Mapping[str, str] | None) -> bool:
+def _is_of(record: PlanRecord, code: Mapping[str, str]) -> bool:
     """Whether the code has each model of a stored plan, and in that version."""
-    return code is None or all(code.get(t.model) in (t.version, logic_of(t.version)) for t in record.targets)
+    return all(code.get(t.model) in (t.version, logic_of(t.version)) for t in record.targets)
 
 
 def _other_logic(models: Sequence[str], one: Mapping[str, Goal], other: Mapping[str, Goal]) -> bool:

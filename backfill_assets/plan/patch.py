@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 
 from backfill_assets.core.calendar import UTC_TIME, Calendar
 from backfill_assets.core.digest import digest
@@ -77,7 +78,7 @@ def restatement(
     sources: Mapping[str, Mapping[str, object]],
     now: datetime,
     lapsed: Mapping[str, Ranges],
-    itself: Mapping[str, OwnChange] | None = None,
+    itself: Mapping[str, OwnChange] = MappingProxyType({}),
 ) -> dict[str, Patch]:
     """The intervals to compute again, of the models that are named and of all that read them, in revisions.
 
@@ -87,7 +88,7 @@ def restatement(
     """
     asked: dict[str, Ranges] = {}
     for name, interval in restate:
-        model = _shown(project, environment, name, itself or {})
+        model = _shown(project, environment, name, itself)
         asked[name] = asked.get(name, Ranges()) | Ranges((model.cadence.cover(interval),))
     patches: dict[str, Patch] = {}
     for name, model in project.models.items():
@@ -102,7 +103,7 @@ def restatement(
                 again = again | Ranges.of(affected_interval(model, above, part) for part in parts)
         again = (again & pointer.covers & model.expected(now)) - lapsed.get(name, NOTHING)
         if again:
-            _shown(project, environment, name, itself or {})
+            _shown(project, environment, name, itself)
             read = [[u.name, pin] for u in model.upstreams if (pin := sources.get(u.name))]
             revision = digest(
                 str(again), pointer.id, read, [patches[u.name].version for u in model.upstreams if u.name in patches]

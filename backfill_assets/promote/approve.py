@@ -14,7 +14,7 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stored import stored_request
 from backfill_assets.promote.approval import ApprovalSubject, PlanReview, rules_of, subject
 from backfill_assets.promote.gate import Verdict
-from backfill_assets.promote.lifecycle import rolled_back_plans
+from backfill_assets.promote.lifecycle import find_plan, rolled_back_plans
 from backfill_assets.promote.lone_authors import WAY_OUT, lone
 from backfill_assets.state.approval_validity import approver, objection, unsigned, who_may
 from backfill_assets.state.approvals import FORMATTED, TO_COME, Approval
@@ -110,8 +110,11 @@ def onward(shown: Environment, scope: Mapping[str, Ranges]) -> dict[str, datetim
     return {n: ends[n] for n, span in spans.items() if span and n in ends and span.end == ends[n]}
 
 
-def refuse_ended(control: Control, record: PlanRecord) -> None:
-    """Raises PlanError for a plan that is not open any more: no approval of it counts."""
+def find_approvable(control: Control, plan: str) -> PlanRecord:
+    """The plan of that id. Raises PlanError for one that is not open any more: no approval of it counts."""
+    record = find_plan(control, plan)
+    if record.live:
+        return record
     at, again = f"at {record.since:%Y-%m-%d %H:%M} UTC", apply_command(stored_request(control, record.id))
     match record.status:
         case PlanStatus.ABANDONED:
@@ -132,15 +135,13 @@ def refuse_ended(control: Control, record: PlanRecord) -> None:
                 why="approvals of it do not count any more",
                 fix=f"make it again, and approve it then: {again}",
             )
-        case PlanStatus.PROMOTED:
+        case _:
             named = [r.id for r in control.releases.all(record.environment) if record.id in r.evidence]
             raise PlanError(
                 f"plan {record.id} was promoted already{f', in release {named[-1]}' if named else ''}",
                 why=f"that was {at}: nothing of it waits for an approval",
                 fix="nothing is left to do; to undo it: backfill rollback",
             )
-        case PlanStatus.OPEN | PlanStatus.APPLIED:
-            pass
 
 
 def complete(record: PlanRecord, verdict: Verdict) -> None:

@@ -12,8 +12,8 @@ from dataclasses import replace
 from backfill_assets.core.model import Column
 from backfill_assets.python_models.named_functions import SPARK, functions_of
 from backfill_assets.python_models.names import Names
-from backfill_assets.sql.constant_texts import CLOCK_WORDS
 from backfill_assets.sql.nondeterministic import FunctionUse, uses_in_text
+from backfill_assets.sql.text_clocks import is_clock
 
 _TEXT = Column(name="c", type="string")
 _CASTS = {"cast": "CAST", "astype": "CAST", "try_cast": "TRY_CAST"}
@@ -114,7 +114,7 @@ def _argument(node: ast.expr, place: int, names: Names, depth: int) -> str:
 
 def _told(texts: Sequence[str]) -> str:
     """Of the texts that an expression may be, one that is the clock if any is."""
-    return next((text for text in texts if text.strip().lower() in CLOCK_WORDS), texts[0])
+    return next(filter(is_clock, texts), texts[0])
 
 
 def _holds_text(sql: str) -> bool:

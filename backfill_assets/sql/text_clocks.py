@@ -74,11 +74,16 @@ def clock_texts(tree: exp.Expr, tables: Tables | None = None) -> Iterator[exp.Ex
             spelled.add(id(node))
 
 
+def is_clock(text: str) -> bool:
+    """Whether Spark takes a text for the clock where it makes a date or an instant of it."""
+    return _MOVING.fullmatch(text) is not None
+
+
 def _is_moving(node: exp.Expr) -> bool:
     if isinstance(node, exp.DPipe) and isinstance(node.parent, exp.DPipe):  # looked at with all of its row
         return False
     text = text_of(node)
-    return text is not None and _MOVING.fullmatch(text) is not None and text_of(node.parent) is None
+    return text is not None and is_clock(text) and text_of(node.parent) is None
 
 
 def _around(node: exp.Expr) -> Iterator[exp.Expr]:

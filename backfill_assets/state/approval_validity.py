@@ -58,7 +58,7 @@ def expires(approval: Approval, rules: Rules) -> datetime:
 
 def is_own(approval: Approval, rules: Rules, authors: Collection[str]) -> bool:
     """Whether one of the plan's authors gave it, or may have."""
-    return any(perhaps_same(rules.people, approver(approval), author) for author in authors)
+    return _made(approver(approval), rules, authors)
 
 
 def approver(approval: Approval) -> str:
@@ -97,11 +97,18 @@ def only_authors(owner: str, rules: Rules, authors: Collection[str]) -> bool:
 
 def _only_author(name: str, rules: Rules, authors: Collection[str]) -> bool:
     """Whether each account of a person is a plan's author, or may be."""
-    return all(_is_author(one, rules, authors) for one in (name, *rules.people.get(person_of(rules.people, name), ())))
+    return all(
+        is_barred_author(one, rules, authors) for one in (name, *rules.people.get(person_of(rules.people, name), ()))
+    )
 
 
-def _is_author(name: str, rules: Rules, authors: Collection[str]) -> bool:
-    return not rules.approvals.self and any(perhaps_same(rules.people, name, author) for author in authors)
+def is_barred_author(name: str, rules: Rules, authors: Collection[str]) -> bool:
+    """Whether somebody made a plan, or may have, and may not approve it for that."""
+    return not rules.approvals.self and _made(name, rules, authors)
+
+
+def _made(name: str, rules: Rules, authors: Collection[str]) -> bool:
+    return any(perhaps_same(rules.people, name, author) for author in authors)
 
 
 def speaks_for(name: str, owner: str, rules: Rules) -> bool:

@@ -153,6 +153,7 @@ def test_two_ways_to_narrow_are_two_plans() -> None:
             id=one.id, environment="prod", targets=targets(one), created=NOW, by=by, status=PlanStatus.OPEN, since=NOW
         )
 
-    assert claim(one, [stored("ana")], SHOWN, by="ana", request_of=asked).continues == stored("ana")
-    assert claim(other, [stored("ana")], SHOWN, by="ana", request_of=asked).supersedes == (stored("ana"),)
-    assert claim(other, [stored("bob")], SHOWN, by="ana", request_of=asked).collisions
+    code = {target.model: target.version for target in stored("ana").targets}
+    assert claim(one, [stored("ana")], SHOWN, by="ana", request_of=asked, code=code).continues == stored("ana")
+    assert claim(other, [stored("ana")], SHOWN, by="ana", request_of=asked, code=code).supersedes == (stored("ana"),)
+    assert claim(other, [stored("bob")], SHOWN, by="ana", request_of=asked, code=code).collisions

@@ -41,7 +41,12 @@ def opened(plan: Plan, by: str, status: PlanStatus = PlanStatus.OPEN) -> PlanRec
 
 def look(plan: Plan, other: PlanRecord, asked: Request | None = None, *, by: str = "bob") -> Claim:
     """How a plan stands to an open one, of which somebody asked for all, or for that."""
-    return claim(plan, [other], PROD, by=by, request_of=lambda _: asked or Request())
+    return claim(plan, [other], PROD, by=by, request_of=lambda _: asked or Request(), code=code_of(other))
+
+
+def code_of(record: PlanRecord) -> dict[str, str]:
+    """The code that a plan was made of."""
+    return {target.model: target.version for target in record.targets}
 
 
 PROD = environment(a="1", b="1")
@@ -176,7 +181,10 @@ def test_a_restatement_and_a_new_version_can_both_be_open() -> None:
 def test_a_lease_ends_when_the_environment_shows_the_version() -> None:
     """Also when whoever promoted it died before saying so."""
     other = opened(make({"a": "2"}, PROD), "ana")
-    found = claim(make({"a": "3"}, PROD), [other], environment(a="2"), by="bob", request_of=lambda _: Request())
+    code = code_of(other)
+    found = claim(
+        make({"a": "3"}, PROD), [other], environment(a="2"), by="bob", request_of=lambda _: Request(), code=code
+    )
     assert not found.collisions
 
 
