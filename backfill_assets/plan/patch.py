@@ -132,23 +132,37 @@ def forward(
     """The changed models' new versions from a day on, over their old rows until then. An open interval is one of them
     when it is shown, or with `ignore_cron`.
 
-    Raises PlanError for a day after which no interval of a changed model is over.
+    Raises PlanError for a day after which no interval of a changed model is over, and for one that leaves a hole after
+    the old rows.
     """
     patches: dict[str, Patch] = {}
     for name in changed:
         model, pointer = project.models[name], environment.pointers[name]
         start = model.cadence.ceil(since)
         later = Ranges((Interval(start, ALL_TIME.end),))
-        intervals = wanted(model, now=now, ignore_cron=ignore_cron, shown=pointer.covers) & later
+        needed = wanted(model, now=now, ignore_cron=ignore_cron, shown=pointer.covers)
+        intervals = needed & later
         if not intervals:
             raise PlanError(
                 f"no {model.cadence.value} interval of {name} from {start:%Y-%m-%d} on is over yet",
                 why="the new logic needs at least one interval to begin with",
                 fix=f"name {_last_first(project, changed, now)}an earlier day, or wait until that one is over",
             )
+        _refuse_hole(name, environment, needed - later, start)
         below = pointer.segments.without(later).joined()
         patches[name] = Patch(version=project.fingerprints[name], intervals=intervals, below=below)
     return patches
+
+
+def _refuse_hole(name: str, environment: Environment, before: Ranges, start: datetime) -> None:
+    """Raise PlanError where the old rows end earlier than the new logic begins; `before`: what is needed until then."""
+    shown = environment.pointers[name].covers.span
+    if shown and (hole := before & Ranges((Interval(shown.end, ALL_TIME.end),))):
+        raise PlanError(
+            f"{environment.name} would show no rows of {name} in {hole}",
+            why=f"its older rows end before {shown.end:%Y-%m-%d}, and the new logic would begin with {start:%Y-%m-%d}",
+            fix=f"begin where they end: --forward-only {shown.end:%Y-%m-%d}",
+        )
 
 
 def _last_first(project: Project, changed: Sequence[str], now: datetime) -> str:

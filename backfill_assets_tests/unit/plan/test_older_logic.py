@@ -382,6 +382,19 @@ def test_a_day_that_leaves_a_long_interval_nothing() -> None:
     assert refused.value.fix == "name 2023-12-01 or an earlier day, or wait until that one is over"
 
 
+def test_a_day_after_the_end_of_the_older_rows() -> None:
+    """The days between would be shown by nobody: adopted tables, and models that wait, end earlier than today."""
+    world, later = World(*MODELS), utc("2024-01-15")
+    released(world)
+    code(world, day="2", week="2", next="2")
+    with pytest.raises(PlanError, match=r"prod would show no rows of day in 2024-01-11\.\.2024-01-12") as refused:
+        world.plan(Request(forward_only=utc("2024-01-13")), now=later)
+    assert refused.value.fix == "begin where they end: --forward-only 2024-01-11"
+    plan = released(world, Request(forward_only=utc("2024-01-11")), later)
+    assert {str(b.intervals) for b in plan.work} == {"2024-01-11..2024-01-14"}
+    assert str(world.facts().environment.pointers["day"].covers) == "2024-01-01..2024-01-14"
+
+
 def test_islands_of_newer_logic_are_told_as_they_are(world: World) -> None:
     """Earlier releases let single older days be restated: what is left is named by its ranges."""
     plan = world.plan(Request(restate=(("day", days("08")),)))
