@@ -26,6 +26,7 @@ from backfill_assets.defs.ledger_sensor import ledger_sensor
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.approval import EVERY_PROOF, subject
+from backfill_assets.promote.gate import judge_rows
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.state.proofs import DIFF, Proof
 from backfill_assets_tests.fakes import Cell, FakePins, World, days
@@ -54,7 +55,7 @@ def nothing_found(place: Context, plan: str, _: Plan, facts: Facts) -> Proved:
     """What is complete is compared, by nobody, and nothing is found: Spark is what would do it."""
     record = find_plan(place.control, plan)
     cases = cases_of(place, facts)
-    if not cases.complete(facts, record).open:
+    if not judge_rows(cases.of_rows(facts, record)).open:
         return Proved()
     content = subject(place.project, facts, cases.review(facts, record)).content
     now = datetime.now(UTC)

@@ -33,7 +33,7 @@ from backfill_assets.promote.approval import EVERY_PROOF, not_counted, subject
 from backfill_assets.promote.approve import Approver, statements
 from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.cases import Cases
-from backfill_assets.promote.gate import ROWS, Verdict, gate
+from backfill_assets.promote.gate import Verdict, judge_rows
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.promote import ViewCatalog
 from backfill_assets.promote.proposal import propose
@@ -551,7 +551,7 @@ def gated(
 ) -> Verdict:
     """What the gate says of these models' rows, whoever owns them."""
     wanted = propose(facts.bounded(project), facts, versions, request, models, patches)
-    return gate(Case(project=project, facts=facts, versions=versions, request=request, wanted=wanted), ROWS)
+    return judge_rows(Case(project=project, facts=facts, versions=versions, request=request, wanted=wanted))
 
 
 # --- views and deaths -------------------------------------------------------------------------------------------------

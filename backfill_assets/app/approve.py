@@ -26,6 +26,7 @@ from backfill_assets.plan.stored import stored_plan
 from backfill_assets.promote.approval import subject
 from backfill_assets.promote.approve import complete, find_approvable, statements
 from backfill_assets.promote.consent import unaccepted
+from backfill_assets.promote.gate import judge_rows
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.rules_change import RulesChange
 from backfill_assets.state.approvals import Approval, approval_of
@@ -177,7 +178,7 @@ def approval_statements(
     """
     record, facts = find_approvable(context.control, plan), context.facts()
     cases = cases_of(context, facts)
-    complete(record, cases.complete(facts, record))
+    complete(record, judge_rows(cases.of_rows(facts, record)))
     case, now = cases.review(facts, record), datetime.now(UTC)
     return statements(
         context.project, facts, case, acting_approver(context, by, signs=signs), owners=tuple(owners), now=now, **said

@@ -27,7 +27,7 @@ from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.plan.stored import stored_request
 from backfill_assets.promote.case import Case
 from backfill_assets.promote.consent import vouching
-from backfill_assets.promote.gate import ROWS, Verdict, compared, gate
+from backfill_assets.promote.gate import Verdict, compared, judge_rows
 from backfill_assets.promote.lifecycle import end_promoted, end_sealed, find_plan, record_move
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.release import Attempt, Sealing, release_case
@@ -130,7 +130,7 @@ def _look(context: Context, asked: Request, named: str) -> _Planned:
     case = promotion_case(context, asked, facts, plan, stored)
     covers = {p.model: p.covers for p in case.pointers}
     amendment = amend_stored(context, stored, facts, covers) if stored else None
-    if not case.required and any(compared(case)) and gate(case, ROWS).open:
+    if not case.required and any(compared(case)) and judge_rows(case).open:
         # Nobody has to approve it, so nobody waits for a comparison: it is made here, and counts.
         record = stored or _recorded(context, plan, case)
         show_candidate(context, record.id, facts)

@@ -20,6 +20,7 @@ from backfill_assets.plan.proof import Drift
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.approval import subject
 from backfill_assets.promote.findings import drifted, incomparable, unanswered, unexpected, unfilled
+from backfill_assets.promote.gate import judge_rows
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.rehearsal import damages, rehearse
 from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, Finding, Proof
@@ -47,7 +48,7 @@ def prove_plan(context: Context, plan: str, drift: Sequence[Drift], facts: Facts
     """
     record = find_plan(context.control, plan)
     cases = cases_of(context, facts)
-    if not cases.complete(facts, record).open:
+    if not judge_rows(cases.of_rows(facts, record)).open:
         return ()
     about = subject(context.project, facts, cases.review(facts, record))
     known = about.proved

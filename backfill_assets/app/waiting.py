@@ -20,6 +20,7 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.consent import unaccepted, unapproved
+from backfill_assets.promote.gate import judge_rows
 from backfill_assets.promote.rules_change import RulesChange
 from backfill_assets.state.approval_validity import is_barred_author, speaks_for
 from backfill_assets.state.people import same_person
@@ -118,7 +119,7 @@ def _waiting(context: Context, facts: Facts, cases: Cases, record: PlanRecord, w
     made = plan_by_now(context, facts, record)
     notices = [i for i in plan_impacts(context, made, facts.environment) if i.affected]
     shows = {p.model: p.covers for p in cases.proposal(facts, record).pointers}
-    built = record.status is PlanStatus.APPLIED and cases.complete(facts, record).open
+    built = record.status is PlanStatus.APPLIED and judge_rows(cases.of_rows(facts, record)).open
     lacking = _lacking(cases, facts, record, made) if built else _to_come(cases, record)
     theirs = not who or not is_barred_author(who, rules, record.authors)
     return WaitingPlan(

@@ -18,7 +18,6 @@ from backfill_assets.promote.approval import PlanReview
 from backfill_assets.promote.candidate import known_target
 from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.changed_rows import find_changed_rows
-from backfill_assets.promote.gate import ROWS, Verdict, gate
 from backfill_assets.promote.older_reads import OlderReads, older_reads
 from backfill_assets.promote.planned import propose_plan
 from backfill_assets.promote.proposal import Proposal, propose
@@ -126,11 +125,11 @@ class Cases:
             damaged=[a for a in recorded if isinstance(a, DamagedApproval)],
         )
 
-    def complete(self, facts: Facts, record: PlanRecord) -> Verdict:
-        """Whether all that a stored plan moves is there and audited, apart from who has to approve it."""
+    def of_rows(self, facts: Facts, record: PlanRecord) -> Case:
+        """About the rows alone that a stored plan moves: are they there, and audited?"""
         versions, stored = self.control.versions.all(), self.stored(record)
         wanted = propose_plan(self.project, facts, versions, record, stored)
-        case = Case(
+        return Case(
             project=self.project,
             facts=facts,
             versions=versions,
@@ -138,7 +137,6 @@ class Cases:
             request=stored.request if stored else Request(),
             older=self.older_reads(facts, wanted.pointers),
         )
-        return gate(case, ROWS)
 
     def proposal(self, facts: Facts, record: PlanRecord) -> Proposal:
         """What a stored plan would show. Raises PlanError when the loaded code is not the plan's."""

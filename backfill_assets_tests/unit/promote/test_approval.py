@@ -17,7 +17,7 @@ from backfill_assets.promote.approval import PlanReview, not_counted, subject
 from backfill_assets.promote.approve import Approver, statements
 from backfill_assets.promote.case import Case
 from backfill_assets.promote.consent import vouching
-from backfill_assets.promote.gate import gate
+from backfill_assets.promote.gate import gate, judge_rows
 from backfill_assets.promote.lifecycle import end_abandoned, find_plan, store_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.promote import promote
@@ -60,7 +60,7 @@ class Board:
     def review(self, now: datetime = NOW) -> PlanReview:
         facts, cases = self.world.facts(now), self.world.cases()
         record = find_plan(self.world.control, self.plan)
-        assert cases.complete(facts, record).open
+        assert judge_rows(cases.of_rows(facts, record)).open
         return cases.review(facts, record)
 
     def prove(self, *findings: Finding, now: datetime = NOW) -> None:

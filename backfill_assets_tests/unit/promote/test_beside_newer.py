@@ -13,7 +13,7 @@ from backfill_assets.core.intervals import utc
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approve import complete
 from backfill_assets.promote.case import Case, Purpose
-from backfill_assets.promote.gate import gate
+from backfill_assets.promote.gate import gate, judge_rows
 from backfill_assets.promote.lifecycle import find_plan, store_plan
 from backfill_assets_tests.fakes import NOW, World, a_model, a_project, days
 from backfill_assets_tests.unit.promote.rollback_world import MODELS as HISTORY
@@ -89,7 +89,7 @@ def test_nobody_is_asked_to_approve_it(world: World) -> None:
     released(world, RESTATED)
     changed(world, c="2")
     record = find_plan(world.control, stored)
-    verdict = world.cases().complete(world.facts(), record)
+    verdict = judge_rows(world.cases().of_rows(world.facts(), record))
     assert [o.model for o in verdict.obstacles] == ["c"]
     with pytest.raises(PlanError, match="cannot be approved yet") as refused:
         complete(record, verdict)

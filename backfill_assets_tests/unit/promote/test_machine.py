@@ -21,7 +21,7 @@ from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.plan.stale_inputs import stale_inputs
 from backfill_assets.promote.case import Case
 from backfill_assets.promote.compaction import Corrections, compact, compaction_case, find_many_corrections
-from backfill_assets.promote.gate import Verdict
+from backfill_assets.promote.gate import Verdict, judge_rows
 from backfill_assets.promote.janitor import sweep
 from backfill_assets.promote.lifecycle import end_promoted, store_plan
 from backfill_assets.promote.obstacle import Obstacle
@@ -372,7 +372,7 @@ class Warehouse(RuleBasedStateMachine):
     def _approve(self) -> None:
         facts, cases = self.world.facts(self.now), self.world.cases()
         for record in self.world.control.plans.all():
-            if record.live and cases.is_ours(facts, record) and cases.complete(facts, record).open:
+            if record.live and cases.is_ours(facts, record) and judge_rows(cases.of_rows(facts, record)).open:
                 self.world.prove(record.id, now=self.now)
                 self.world.approve(record.id, now=self.now)
 

@@ -13,6 +13,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approval import not_counted
 from backfill_assets.promote.approve import Approver, statements
+from backfill_assets.promote.gate import judge_rows
 from backfill_assets.promote.lifecycle import end_promoted
 from backfill_assets.promote.release import Released
 from backfill_assets.state.control import Control
@@ -86,7 +87,7 @@ class Governed(Warehouse):
 
     def _say_yes(self, record: PlanRecord) -> None:
         facts, cases = self.world.facts(self.now), self.world.cases()
-        if not cases.is_ours(facts, record) or not cases.complete(facts, record).open:
+        if not cases.is_ours(facts, record) or not judge_rows(cases.of_rows(facts, record)).open:
             return
         review = cases.review(facts, record)
         if not review.changed:

@@ -23,6 +23,7 @@ from backfill_assets.core.model import Audit
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.approve import Approver, statements
+from backfill_assets.promote.gate import judge_rows
 from backfill_assets.promote.lifecycle import end_abandoned, end_promoted, move_candidate, store_plan
 from backfill_assets.promote.release import Released
 from backfill_assets.state.control import Control
@@ -436,7 +437,7 @@ class Governed(Warehouse):
         world, control = self.world, self.world.control
         facts = world.facts(self.now)
         cases = world.governed_cases(facts)
-        if not record.live or not cases.is_ours(facts, record) or not cases.complete(facts, record).open:
+        if not record.live or not cases.is_ours(facts, record) or not judge_rows(cases.of_rows(facts, record)).open:
             return
         shown = move_candidate(
             control, world.project, lambda: world.facts(self.now), record.id, by="dev", views=lambda: None

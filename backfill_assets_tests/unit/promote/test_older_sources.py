@@ -23,7 +23,7 @@ from backfill_assets.plan.source_history import SourceChange, SourceHistory
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approve import complete
 from backfill_assets.promote.case import Case, Purpose
-from backfill_assets.promote.gate import gate
+from backfill_assets.promote.gate import gate, judge_rows
 from backfill_assets.promote.gate_forecast import forecast_obstacles
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.state.environment import Environment
@@ -90,7 +90,7 @@ def test_a_plan_from_before_a_day_was_settled(world: World) -> None:
 
 def test_no_yes_is_taken_of_it_and_none_opens_the_gate(world: World) -> None:
     plan = find_plan(world.control, world.plan_of_new)  # type: ignore[attr-defined]
-    verdict = world.cases().complete(world.facts(), plan)
+    verdict = judge_rows(world.cases().of_rows(world.facts(), plan))
     assert [(o.model, str(o.intervals)) for o in verdict.obstacles] == [("a", "2024-01-03")]
     with pytest.raises(PlanError, match="cannot be approved yet"):
         complete(plan, verdict)
