@@ -266,9 +266,18 @@ def change_statements(
         raise PlanError(
             f"{approver(first)} may not approve {record.id} for {first.owner or 'models without an owner'}",
             why=problems[first.owner],
-            fix=f"ask {'; '.join(who_may(o, rules.rules) for o in asked)}",
+            fix="; ".join(_way_on(o, rules.rules, record.account) for o in asked),
         )
     return good
+
+
+def _way_on(owner: str, rules: Rules, proposer: str) -> str:
+    """Who may approve a change for an owner, which its proposer may not."""
+    if may := who_may(owner, rules, (proposer,)):
+        return f"ask {may}"
+    if not somebody_may(owner, rules):
+        return f"ask any account but {proposer}, as none is listed for {owner}"
+    return f"nobody but {proposer}, who proposed it, may approve for {owner}: let another account propose it"
 
 
 def _record(

@@ -363,6 +363,22 @@ def test_a_list_in_other_letters_is_the_owners() -> None:
     assert house.propose(with_rules(owners={ANA: (ANA,), "ANA@example.com": ("dev@example.com",)})).missing
 
 
+def test_nobody_is_told_to_ask_the_proposer() -> None:
+    house = House()
+    change = house.propose(with_rules(days=15), AS_ANA)
+    with pytest.raises(PlanError, match="ana may not approve") as refused:
+        house.approve(change, AS_ANA)
+    assert refused.value.fix == (
+        f"nobody but ana, who proposed it, may approve for {ANA}: let another account propose it; ask {BO} (bo)"
+    )
+    house = House(Rules(owners={"a": "ana"}), shown=("a",))
+    change = house.propose(with_rules(Rules(owners={"a": "ana"}), days=15), AS_ANA)
+    with pytest.raises(PlanError) as refused:
+        house.approve(change, AS_ANA)
+    assert refused.value.fix == "ask any account but ana, as none is listed for ana"
+    assert house.approve(change, DEV).took_effect
+
+
 def test_a_team_of_one_changes_its_own_rules() -> None:
     """With `self: true` from the start, and the record names the account."""
     house = House(with_rules(Rules(owners={"a": ANA}), self=True), shown=("a",))
