@@ -50,10 +50,10 @@ def _parquet(path: str) -> tuple[Column, ...]:
 
 def arrow_columns(schema: Any) -> tuple[Column, ...]:
     """The columns of an Arrow schema, without a type where it is not plain."""
-    return tuple(Column(name=f.name, type=_arrow_type(f.type)) for f in schema)
+    return tuple(Column(name=f.name, type=arrow_type(f.type)) for f in schema)
 
 
-def _arrow_type(type_: Any) -> str | None:
+def arrow_type(type_: Any) -> str | None:
     """The Spark type of an Arrow type, None when it is not plain."""
     from pyarrow import types
 

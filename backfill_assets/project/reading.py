@@ -120,7 +120,7 @@ def _read_files(root: Path, *, recorded: bool) -> _Files:
     problems: list[Problem] = []
     settings = read_settings(root, problems)
     problems += misnamed(root)
-    declared = read_sources(root, problems)
+    declared = read_sources(root, problems, guessing=not settings.untrusted)
     drafts = list(_drafts(root, problems, recorded=recorded))
     linked = link(drafts, declared.entries, problems, certain=declared.certain)
     consumers = read_consumers(root, [d.name for d in drafts], settings.environment, problems)

@@ -164,8 +164,11 @@ class Sources:
     certain: bool
 
 
-def read_sources(root: Path, problems: list[Problem]) -> Sources:
-    """What the file says. Problems are appended; a source that has some is there without columns, for its readers."""
+def read_sources(root: Path, problems: list[Problem], *, guessing: bool = False) -> Sources:
+    """What the file says. Problems are appended; a source that has some is there without columns, for its readers.
+
+    `guessing`: those of columns that nobody declared say how the data looks. Not where a stranger may name the data.
+    """
     sources: dict[str, Source] = {}
     written: dict[str, str] = {}
     found_out: set[str] = set()
@@ -187,7 +190,7 @@ def read_sources(root: Path, problems: list[Problem]) -> Sources:
         source = _source(entry, root, document.file, line)
         if not source.columns:
             found_out.add(source.name)
-        columns = source.columns or _physical_columns(source, document, ("sources", index), problems)
+        columns = source.columns or _physical_columns(source, document, ("sources", index), problems, guessing)
         if columns and source.time_column and source.time_column.lower() not in {c.name.lower() for c in columns}:
             names = [c.name for c in columns]
             what = f"`{source.name}` has no column `{source.time_column}`"
@@ -270,15 +273,26 @@ def _ready(entry: _Entry) -> SourceReady | None:
     return SourceReady(file=entry.ready.file if isinstance(entry.ready, _DeclaredReady) else "")
 
 
+def _declaring(source: Source, guessing: bool) -> str:
+    """How columns are declared: as the data looks, where that can be told."""
+    if guessing:
+        from backfill_assets.project.guessed_schema import guessed_columns
+
+        if guess := guessed_columns(source):
+            columns, file = guess
+            return f"declare them; by the first rows of {file} (look at the types): `{columns}`"
+    return "declare them: `columns: {name: type}`"
+
+
 def _physical_columns(
-    source: Source, document: Document, at: tuple[str | int, ...], problems: list[Problem]
+    source: Source, document: Document, at: tuple[str | int, ...], problems: list[Problem], guessing: bool
 ) -> tuple[Column, ...]:
     """The columns of the files themselves, for formats that say; a problem when they cannot be read."""
     what = f"the columns of `{source.name}` are unknown"
     if source.path is None or source.format not in _READABLE:
         kind = "a table of a metastore" if source.path is None else f"{source.format} files"
         why = f"{kind} cannot be asked for them without Spark"
-        problems.append(document.problem(*at, what=what, why=why, fix="declare them: `columns: {name: type}`"))
+        problems.append(document.problem(*at, what=what, why=why, fix=_declaring(source, guessing)))
         return ()
     from backfill_assets.project.file_schema import read_schema
 
