@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from backfill_assets.adapters.source_files import SourceFile
 from backfill_assets.core.model import Column
+from backfill_assets.plan.odd_files import NANOSECONDS
 from backfill_assets.project.file_schema import arrow_columns
 from backfill_assets.project.object_store import UnreachableError
 
@@ -49,9 +50,14 @@ def _columns(said: Any) -> tuple[Column, ...] | None:
     from pyarrow import ArrowException
 
     try:
-        return arrow_columns(said.schema.to_arrow_schema())
+        schema = said.schema.to_arrow_schema()
+        columns = arrow_columns(schema)
     except (ArrowException, UnicodeError):
         return None
+    return tuple(
+        replace(column, type=NANOSECONDS) if str(field.type).startswith("timestamp[ns") else column
+        for column, field in zip(columns, schema, strict=True)
+    )
 
 
 def _ends(said: Any, column: str) -> tuple[Any, Any] | None:

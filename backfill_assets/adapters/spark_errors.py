@@ -211,6 +211,11 @@ def classified(
             "import it at the top of the model's file, or install it on the workers: of what a UDF imports as it runs, "
             "modules of the project are sent (`from package import module`)"
         )
+    if "TIMESTAMP(NANOS" in text:
+        mend = (
+            "write the source's files again in microseconds, as pandas does by "
+            "`to_parquet(…, coerce_timestamps='us', allow_truncated_timestamps=True)`"
+        )
     if {state[:2] for state in _SQLSTATE.findall(text)} & DATA_STATES or _is_a(chain, DATA_CLASSES):
         return DataError(cannot, why=why, fix=mend)
     if "FAILED_READ_FILE" in text and not any_of(PASSING):

@@ -8,7 +8,7 @@ makes Spark refuse the file, unless it is declared.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,6 +19,10 @@ from backfill_assets.core.wording import first_few, listed
 from backfill_assets.plan.reasons import reads_of
 from backfill_assets.plan.stages import Build, Plan, PlanWarning
 from backfill_assets.sql.wider_types import widens
+
+NANOSECONDS = "timestamp in nanoseconds"
+"""Not a type of Spark's: what pandas writes where nobody tells it otherwise. No file of which Spark takes the types for
+those of all may have it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +45,15 @@ def odd_files(project: Project, plan: Plan, files: Mapping[str, Sequence[FileCol
     for name, there in files.items():
         source = project.sources[name]
         reads = _reads(project, plan, source)
+        finer = _finer(there, reads) if reads else {}
+        if finer:
+            found.append(_in_nanoseconds(project, source, reads, finer))
         for column in (c.name for c in source.columns if c.name.lower() in reads):
             low, readers = column.lower(), reads[column.lower()]
             hit = [f for f in there if any(_meets(project, model, days, f) for model, days in readers.items())]
             if lacking := _lacking(low, hit, there):
                 found.append(_lacks(project, source, column, [*readers], lacking, there))
-            elif source.format == "parquet" and (others := _unread(source, low, hit, there)):
+            elif source.format == "parquet" and not finer and (others := _unread(source, low, hit, there)):
                 found.append(_of_another_type(project, source, column, [*readers], others, there))
     return tuple(found)
 
@@ -134,6 +141,34 @@ def _of_another_type(
         f"{others[0].columns[low]} there, and {_read_type(source, low, there)} is read",
         why=f"Spark takes the types of {there[0].name} for those of all files, but for wider ones that are declared",
         fix=fix,
+    )
+
+
+def _finer(there: Sequence[FileColumns], reads: Collection[str]) -> dict[str, list[FileColumns]]:
+    """Column → the files that have it in nanoseconds, where Spark refuses these."""
+    found: dict[str, list[FileColumns]] = defaultdict(list)
+    for file in there:
+        for column, type_ in file.columns.items():
+            if type_ == NANOSECONDS and (column in reads or file is there[0]):
+                found[column].append(file)
+    return found
+
+
+def _in_nanoseconds(
+    project: Project, source: Source, reads: Mapping[str, Mapping[str, Ranges]],
+    finer: Mapping[str, Sequence[FileColumns]],
+) -> PlanWarning:  # fmt: skip
+    files = {file.name: file for each in finer.values() for file in each}
+    readers = list(dict.fromkeys(model for models in reads.values() for model in models))
+    return _warning(
+        project,
+        source,
+        readers,
+        what=f"{_files([*files.values()])} of {source.name} cannot be read by {listed(readers)}: {listed([*finer])} "
+        f"{'has' if len(finer) == 1 else 'have'} nanoseconds there",
+        why="Spark's instants are microseconds, and its Parquet reader refuses finer ones; pandas writes them",
+        fix="write the files again: `df.to_parquet(…, coerce_timestamps='us', allow_truncated_timestamps=True)` in "
+        "pandas, the same words in pyarrow's `write_table`",
     )
 
 

@@ -16,6 +16,7 @@ from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import utc
 from backfill_assets.core.model import Column, Source
+from backfill_assets.plan.odd_files import NANOSECONDS
 
 AT = pa.array([utc("2024-01-03")])
 
@@ -107,3 +108,11 @@ def test_a_footer_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     before = parquet_footer._footer.cache_info().misses
     assert source_days(read, pin) and file_columns(read, pin, list)
     assert parquet_footer._footer.cache_info().misses == before
+
+
+@pytest.mark.parametrize("unit", ["us", "ns"])
+def test_nanoseconds_are_told_from_microseconds(tmp_path: Path, unit: str) -> None:
+    """As pandas writes them. Only of the latter Spark has a type."""
+    write(tmp_path, "a.parquet", at=AT.cast(pa.timestamp(unit, "UTC")), net=pa.array([1]))
+    [file] = file_columns(source(tmp_path), {"files": "x"}, lambda: None)
+    assert file.columns == {"at": NANOSECONDS if unit == "ns" else "timestamp", "net": "bigint"}

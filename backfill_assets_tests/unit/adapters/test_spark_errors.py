@@ -293,3 +293,9 @@ def test_a_column_of_another_type_in_a_file_can_be_declared() -> None:
     said = "[FAILED_READ_FILE.PARQUET_COLUMN_DATA_TYPE_MISMATCH] Error while reading file a.parquet. SQLSTATE: KD001"
     error = classified([JavaCause("org.apache.spark.SparkException", said)], "build a")
     assert "declare the wider type of both in `columns:`" in error.fix
+
+
+def test_instants_finer_than_sparks_are_said_how_to_write() -> None:
+    said = "[PARQUET_TYPE_ILLEGAL] Illegal Parquet type: INT64 (TIMESTAMP(NANOS,true)). SQLSTATE: 42846"
+    error = classified([JavaCause("org.apache.spark.sql.AnalysisException", said)], "prepare a")
+    assert "coerce_timestamps='us'" in error.fix

@@ -9,7 +9,7 @@ import pytest
 
 from backfill_assets.core.intervals import Ranges, utc
 from backfill_assets.core.model import Column, ColumnRef, Project, Signature
-from backfill_assets.plan.odd_files import FileColumns, odd_files
+from backfill_assets.plan.odd_files import NANOSECONDS, FileColumns, odd_files
 from backfill_assets.plan.stages import Plan
 from backfill_assets_tests.fakes import World, a_model, days, ranges
 
@@ -96,3 +96,18 @@ def test_types_of_which_none_is_wider() -> None:
     project, plan = planned(reads="id")
     [found] = odd_files(project, plan, {"raw": [OLD, a_file("b", "02", id="string", amount="double")]})
     assert "id is string there, and int is read" in found.what and found.fix.startswith("write the file again")
+
+
+FINER = a_file("b", "02", id="int", amount="double", at=NANOSECONDS)
+
+
+def test_nanoseconds_that_spark_refuses() -> None:
+    """In a column that is read, or in any of the file that Spark takes the types of."""
+    project, plan = planned("parquet", ("id", "int"), ("at", "timestamp"), reads="at")
+    [found] = odd_files(project, plan, {"raw": [replace(FINER, name="a"), FINER]})
+    assert found.what == "a, b of raw cannot be read by d: at has nanoseconds there" and found.place == "sources.yml:7"
+    assert "coerce_timestamps='us'" in found.fix
+    [found] = odd_files(project, plan, {"raw": [OLD, FINER]})
+    assert found.what.startswith("b of raw cannot be read")
+    assert "at has nanoseconds" in told([FINER], ("id", "int"), ("at", "timestamp"), reads="id")
+    assert not told([OLD, FINER], ("id", "int"), ("at", "timestamp"), reads="id")
