@@ -24,7 +24,7 @@ from backfill_assets.state.ledger import Entry, coverage
 from backfill_assets.state.settling import Settling, shown_calendar
 from backfill_assets.state.table_contents import changed_table_error, difference
 from backfill_assets.state.versions import Version, table_path
-from backfill_assets.state.view_types import two_types, two_types_error
+from backfill_assets.state.view_types import stored_columns, two_types, two_types_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -121,23 +121,26 @@ def _segment(pointer: Pointer, segment: Segment, part: Interval, warehouse: str,
         )
     if segment.held is not None and (why := difference(segment, table_contents(table))):
         raise changed_table_error(pointer.model, segment, why)
-    field = pc.field(pointer.time_column)
     if pointer.timestamps:
         kind: pa.DataType = pa.timestamp("us", tz="UTC")
         low, high = pa.scalar(part.start, kind), pa.scalar(part.end, kind)
     else:
         low, high = pa.scalar(part.start.date(), pa.date32()), pa.scalar(part.end.date(), pa.date32())
-    there = {name for name, _ in segment.columns or pointer.columns}
+    own = {field.name.lower(): field.name for field in table.schema().fields}  # unlike Spark, Arrow goes by letters
+    field = pc.field(own.get(pointer.time_column.lower(), pointer.time_column))
+    within = (field >= low) & (field < high)
+    there = stored_columns(pointer, segment)
+    asked = {name: pc.field(own.get(name.lower(), name)) for name in columns if name.lower() in there}
     try:
         files = table.to_pyarrow_dataset(filesystem=_system(location, table))
-        if origin_of(table) and (others := _rewritten(table, files.get_fragments((field >= low) & (field < high)))):
+        if origin_of(table) and (others := _rewritten(table, files.get_fragments(within))):
             raise changed_table_error(
                 pointer.model, segment, f"files that somebody else wrote again: {', '.join(others)}"
             )
-        rows = files.to_table(columns=[c for c in columns if c in there], filter=(field >= low) & (field < high))
+        rows = files.to_table(columns=asked, filter=within)
     except (OSError, pa.ArrowException) as error:
         raise_if_away(location, error)
-        lost = _unreadable(location, table, (field >= low) & (field < high))
+        lost = _unreadable(location, table, within)
         what = f"a file that cannot be read ({delta_reason(error)})"
         raise changed_table_error(pointer.model, segment, f"{what}: {', '.join(lost)}" if lost else what) from None
     if segment.held is not None and part == segment.held.interval and rows.num_rows != segment.held.rows:
