@@ -80,7 +80,7 @@ class Built:
     facts: Facts
     """How things are now that it is built."""
     held: str = ""
-    """Why it ended before all was begun: it was not to wait, or somebody ended its plan while it did; "" otherwise."""
+    """Why it ended before all was begun or compared: it was not to wait, or somebody ended its plan; "" otherwise."""
     goes_on: bool = True
     """Whether the same request goes on from there: not where its plan has ended."""
     candidate: Environment | None
@@ -93,8 +93,8 @@ class Built:
 
     @property
     def complete(self) -> bool:
-        """Whether all that this run was to build is built and green."""
-        return self.carried.ok and not self.started.plan.blocked
+        """Whether all that this run was to build is built and green, and still wanted."""
+        return self.carried.ok and self.goes_on and not self.started.plan.blocked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,15 +163,15 @@ def build_started(
     every = started.whole.request.all_versions
     facts = context.facts(every_version=every) if carried.run else started.facts
     candidate = show_candidate(context, started.stored, facts) if started.stored else None
-    held = "" if carried.ok else hold.ended
+    over = ended_text(context.control, started.stored) if started.stored and not candidate else ""
     return Built(
         started=started,
         carried=carried,
         actual=actual,
         facts=facts,
         candidate=candidate,
-        held=held,
-        goes_on=not hold.with_plan,
+        held=over or ("" if carried.ok else hold.ended),
+        goes_on=not over and not hold.with_plan,
     )
 
 

@@ -43,12 +43,12 @@ def prove_built(context: Context, stored: str, plan: Plan, facts: Facts) -> Prov
 def prove_plan(context: Context, plan: str, drift: Sequence[Drift], facts: Facts) -> tuple[Proof, ...]:
     """Compare what an open plan built with what is shown, ask its consumers' queries, and keep what came of it.
 
-    Nothing is done again for rows that it is known of. A plan that changes no published rows has nothing to prove,
-    and what is not complete can be proved later. Opens a session.
+    Nothing is done again for rows that it is known of. A plan that changes no published rows, or has ended, has nothing
+    to prove, and what is not complete can be proved later. Opens a session.
     """
     record = find_plan(context.control, plan)
     cases = cases_of(context, facts)
-    if not judge_rows(cases.of_rows(facts, record)).open:
+    if not record.live or not judge_rows(cases.of_rows(facts, record)).open:
         return ()
     about = subject(context.project, facts, cases.review(facts, record))
     known = about.proved

@@ -42,7 +42,7 @@ class Hold:
     routine: Callable[[], str] = _nothing
     """The routine run that is under way; "" for none."""
     plan_ended: Callable[[], str] = _nothing
-    """Why the plan that is built is not wanted any more; "" as long as it is open. Looked at by who waits."""
+    """Why the plan that is built is not wanted any more; "" as long as it is open."""
     now: Callable[[], datetime] = real_clock
     """The clock on the wall."""
     sleep: Callable[[threading.Event, float], object] = threading.Event.wait
@@ -72,10 +72,9 @@ class Hold:
 
     def may_begin(self, stop: threading.Event, listen: Listener) -> bool:
         """Wait until a batch may begin; False where none begins any more, as the run stops or does not wait."""
-        waited = False
         while not stop.is_set() and not self.ended:
             why, seconds = self._why()
-            if waited and (over := self.plan_ended()):
+            if over := self.plan_ended():
                 self._end(over, listen)
                 return False
             self._tell(why, listen)
@@ -83,7 +82,6 @@ class Hold:
                 return True
             if self.waits:
                 self.sleep(stop, seconds)
-                waited = True
         return False
 
     def exception(self) -> str:

@@ -299,11 +299,18 @@ def _takes_away(move: PointerMove, version: str | None) -> bool:
 
 
 def ended_text(control: Control, plan: str) -> str:
-    """That a plan was given up, and when; "" as long as it is open, of a promoted one, and while nobody can tell."""
+    """That a plan was given up, when, and which newer one took its place; "" as long as it is open, of a promoted one,
+    and while nobody can tell."""
     with suppress(OSError, BackfillError):  # a store that is away for a moment
         record = find_plan(control, plan)
-        if record.status in (PlanStatus.ABANDONED, PlanStatus.SUPERSEDED):
-            return f"plan {record.id} was {record.status.value} at {record.since:%Y-%m-%d %H:%M} UTC"
+        if record.status is PlanStatus.ABANDONED:
+            return f"plan {record.id} was abandoned at {record.since:%Y-%m-%d %H:%M} UTC"
+        if record.status is PlanStatus.SUPERSEDED:
+            newer = [
+                r for r in control.plans.all() if r.live and r.by == record.by and {*r.versions} & {*record.versions}
+            ]
+            by = f", by {record.by}'s plan {newer[-1].id}" if newer else ""
+            return f"plan {record.id} was superseded at {record.since:%Y-%m-%d %H:%M} UTC{by}"
     return ""
 
 

@@ -17,14 +17,17 @@ import dagster as dg
 import pytest
 
 from backfill_assets.adapters.heartbeat import read_heartbeats, sending_heartbeats
+from backfill_assets.app import apply as app_apply
 from backfill_assets.app import routine
-from backfill_assets.app.apply import build_started, start_apply
+from backfill_assets.app.apply import Checked, build_started, check_built, start_apply
 from backfill_assets.app.candidate import abandon_plan
+from backfill_assets.app.carry_out import Carried
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import write_evidence
+from backfill_assets.app.prove import prove_plan
 from backfill_assets.build.hold import Hold
 from backfill_assets.core.windows import Window, Windows
-from backfill_assets.plan.stages import Request
+from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote import lifecycle
 from backfill_assets.promote.lifecycle import ended_text
 from backfill_assets.state.ledger import Kind
@@ -97,6 +100,27 @@ def test_a_plan_that_is_abandoned_while_its_run_waits(closed: Path) -> None:
     built = build_started(place, started, hold=hold)
     assert built.held.startswith(f"plan {started.stored} was abandoned at ") and not built.goes_on
     assert not built.complete and built.candidate is None and not place.control.ledger.entries()
+
+
+def test_a_plan_that_is_superseded_while_its_last_batch_runs(closed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another clone's newer code of the same person: all is built, and nothing is compared beside a candidate that is
+    gone. It says which plan took its place."""
+    place = unsparked(closed)
+    started = start_apply(place, Request())
+    path = next(closed.glob("models/*.sql"))
+
+    def built_meanwhile(context: Context, plan: Plan, **_: object) -> Carried:
+        path.write_text(path.read_text().replace("kind, clicks", "kind, clicks + 1 AS clicks"))
+        start_apply(unsparked(closed), Request())
+        return Carried(project=context.project, plan=plan, outcomes={})
+
+    monkeypatch.setattr(app_apply, "carry_out", built_meanwhile)
+    built = build_started(place, started)
+    [_, newer] = place.control.plans.all()
+    assert built.held.startswith(f"plan {started.stored} was superseded at ") and not built.goes_on
+    assert built.held.endswith(f", by {newer.by}'s plan {newer.id}")
+    assert not built.complete and check_built(place, built) == Checked()
+    assert prove_plan(place, started.stored, (), built.facts) == ()
 
 
 def test_a_plan_that_another_run_built_and_promoted_ends_no_run(closed: Path) -> None:

@@ -157,16 +157,13 @@ def test_a_plan_that_ends_while_its_run_waits(at_once: int) -> None:
     assert hold.waited and clock.now < utc("2024-03-02T07:00"), "it does not wait for the window first"
 
 
-def test_who_never_waits_is_asked_nothing_of_the_plan() -> None:
-    """Within a window batches begin without a look at the records."""
-
-    def looked() -> str:
-        raise AssertionError
-
-    world, clock = World(a_model("a", "raw")), Clock(OPEN)
-    hold = clock.hold()
-    hold.plan_ended = looked
-    assert go(world, hold).ok
+def test_a_plan_that_ends_while_its_batches_run() -> None:
+    """Without windows as well: what was built is audited, and no further batch begins for a plan nobody wants."""
+    world, events, hold = World(a_model("a", "raw", batch_size=1)), list[Event](), Hold()
+    hold.plan_ended = lambda: "plan p was superseded" if len(world.engine.writes) >= 2 else ""
+    found = go(world, hold, events)
+    assert found.green == Ranges.of(part for _, part in world.engine.writes) and not found.failures
+    assert len(world.engine.writes) < 10 and (hold.ended, hold.with_plan) == ("plan p was superseded", True)
 
 
 def test_without_windows_nothing_is_asked() -> None:
