@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.control_delta import KEEP_FOR_EVER
@@ -18,7 +19,7 @@ from backfill_assets.sql.text import within
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 PROPERTIES = {
     **KEEP_FOR_EVER,  # a pinned commit must stay readable for as long as anything points at it
@@ -134,11 +135,21 @@ def _check(model: Model, schema: StructType) -> None:
                 fix=f"correct `{said}` in {model.path}, or select the column",
             )
     for field in schema.fields:
-        if field.dataType.typeName() == "void":
+        inside = {each.typeName() for each in _leaves(field.dataType)}
+        if "void" in inside:
+            whole = field.dataType.simpleString()
             raise BuildError(
                 f"column {field.name} of {model.name} has no type",
-                why="it is always NULL",
-                fix="cast it: CAST(NULL AS STRING)",
+                why="it is always NULL" if whole == "void" else f"it is {whole}: what is void there is always NULL",
+                fix="cast it: CAST(NULL AS STRING)"
+                if whole == "void"
+                else "cast it, as in CAST(array() AS ARRAY<STRING>)",
+            )
+        if inside & _INTERVALS:
+            raise BuildError(
+                f"column {field.name} of {model.name} is {field.dataType.simpleString()}",
+                why="a Delta table holds no intervals of time",
+                fix="make it a number, as by timestampdiff(SECOND, begins, ends), or a text: CAST(… AS STRING)",
             )
     want = "timestamp" if model.cadence is Cadence.HOURLY else "date"
     have = fields[model.time_column.lower()].dataType.simpleString()
@@ -148,6 +159,24 @@ def _check(model: Model, schema: StructType) -> None:
             why=f"a {model.cadence.value} model's table is partitioned by it, one partition an interval",
             fix=f"CAST(… AS {want.upper()}) AS {model.time_column}, cut to the start of the interval",
         )
+
+
+_INTERVALS = {"interval", "daytimeinterval", "yearmonthinterval"}
+
+
+def _leaves(kind: DataType) -> Iterator[DataType]:
+    """The types that a type consists of."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    match kind:
+        case ArrayType():
+            yield from _leaves(kind.elementType)
+        case MapType():
+            yield from (*_leaves(kind.keyType), *_leaves(kind.valueType))
+        case StructType():
+            yield from (leaf for field in kind.fields for leaf in _leaves(field.dataType))
+        case _:
+            yield kind
 
 
 def _as_delta(model: Model, schema: StructType) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from backfill_assets.plan.category import Category, Change, affects
 from backfill_assets.plan.own_change import UNTOLD, OwnChange
 
 OWN_CODE = "its own code changed"
+AS_WRITTEN = "its code is the same, but columns of what it reads have other letters or types"
 ROWS = "its rows"
 """What a column is said to be in when it decides which rows there are."""
 
@@ -49,8 +50,9 @@ def reasons(
     if own is None or own.category in (Category.UNCHANGED, Category.NEW):
         return tuple(found)
     around = tuple(why for why in itself.around if not (touched and why == UNTOLD)) if itself else ()
-    code = not touched and (not around or (itself is not None and itself.code))
-    return (*([OWN_CODE] if code else []), *around, *found)
+    if touched or (around and not (itself and itself.code)):
+        return (*around, *found)
+    return (AS_WRITTEN if itself and not itself.code else OWN_CODE, *around, *found)
 
 
 def reads_of(signature: Signature, upstream: str) -> dict[str, set[str]]:

@@ -5,7 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyspark.sql.types import DataType, DateType, DecimalType, LongType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DateType,
+    DayTimeIntervalType,
+    DecimalType,
+    LongType,
+    NullType,
+    StructField,
+    StructType,
+    YearMonthIntervalType,
+)
 
 from backfill_assets.adapters.version_table import create_version_table
 from backfill_assets.build.engine import Job
@@ -45,6 +56,25 @@ def test_a_column_of_another_type_than_the_table_has(tmp_path: Path) -> None:
         table(DecimalType(10, 0))
     assert "without" not in told.value.why and "of other types" in told.value.why
     assert "as they are now" in told.value.fix and "as they were then" in told.value.fix
+
+
+@pytest.mark.parametrize(
+    ("type_", "said", "why"),
+    [
+        (DayTimeIntervalType(), "is interval day to second", "no intervals of time"),
+        (StructType([StructField("took", YearMonthIntervalType())]), "is struct<took:interval year to", "no intervals"),
+        (NullType(), "has no type", "it is always NULL"),
+        (ArrayType(NullType()), "has no type", "it is array<void>"),
+    ],
+)
+def test_a_type_that_no_table_holds(tmp_path: Path, type_: DataType, said: str, why: str) -> None:
+    """Before any batch: each would fail by itself, with Delta's words."""
+    schema = StructType([StructField("ds", DateType()), StructField("x", type_)])
+    with pytest.raises(BuildError, match="column x of m") as refused:
+        create_version_table(
+            Job(model=a_model("m", audits=(), grain=("ds",)), version="v", inputs={}), schema, str(tmp_path / "t")
+        )
+    assert said in refused.value.what and why in refused.value.why and not (tmp_path / "t").exists()
 
 
 def test_columns_that_are_made_from_values(tmp_path: Path) -> None:

@@ -13,11 +13,12 @@ from deltalake import write_deltalake
 from backfill_assets.app.plan import plan_request
 from backfill_assets.core.errors import PlanError
 from backfill_assets.plan.own_change import own_changes
+from backfill_assets.plan.reasons import AS_WRITTEN, OWN_CODE
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.project.stored import to_definition
 from backfill_assets.state.versions import Version
 from backfill_assets_tests.fakes import NOW, a_model, a_project
-from backfill_assets_tests.projects import days, write_project
+from backfill_assets_tests.projects import days, write_events, write_project
 from backfill_assets_tests.unit.plan.test_leases import environment
 from backfill_assets_tests.unit.plan.test_published_columns import declare, promoted
 from backfill_assets_tests.unsparked import promoted as released
@@ -86,6 +87,22 @@ def test_of_a_delta_table_that_was_replaced(tmp_path: Path) -> None:
     overwritten(pa.array(["1", "2"]))
     said = "column v of its source raw.ord is string by now, and was bigint when it was published"
     assert planned(tmp_path).because["total"] == (said,)
+
+
+def test_letters_of_what_it_reads(tmp_path: Path) -> None:
+    """A model that shows the names of columns has other rows by them; nobody edited it, and what it reads is the same
+    to all others."""
+    header = "/*\nstart: 2024-01-01\nowner: ana@example.com\ngrain: [ds]\n*/\n"
+    first = "SELECT CAST(at AS DATE) AS ds, max(amount) AS most FROM raw.events WHERE at >= :start AND at < :end\n"
+    first += "GROUP BY 1\n"
+    write_events(tmp_path, days=2)
+    second = "SELECT ds, to_json(struct(*)) AS j FROM a WHERE ds >= :start AND ds < :end\n"
+    write_project(tmp_path, {"a.sql": header + first, "b.sql": header + second}, clock="2024-01-03")
+    released(tmp_path)
+    (tmp_path / "models" / "a.sql").write_text(header + first.replace("most", "Most"))
+    assert planned(tmp_path).because["b"][0] == AS_WRITTEN
+    (tmp_path / "models" / "b.sql").write_text(header + second.replace("AS j", "AS j, 1 AS n"))
+    assert planned(tmp_path).because["b"][0] == OWN_CODE
 
 
 def test_a_restatement_is_not_told_of_code(tmp_path: Path) -> None:
