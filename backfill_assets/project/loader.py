@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from backfill_assets.core.codec import from_plain, to_plain
-from backfill_assets.core.model import Project
+from backfill_assets.core.model import Project, Source
 from backfill_assets.files.cache_files import read_private, write_private
 from backfill_assets.files.untrusted import is_untrusted
 from backfill_assets.project.files import audit_files, model_files
@@ -33,6 +33,8 @@ class _Kept:
     """Of its helpers."""
     helpers: tuple[Path, ...]
     records: Records
+    found_out: tuple[str, ...]
+    """The sources whose columns their data said."""
     project: Project
 
 
@@ -50,15 +52,30 @@ def load_project(root: Path, records: ReadRecords = no_records) -> Project:
     file = cache_folder(root) / "project" / f"{_key(root)}.json"
     with suppress(OSError, ValueError):  # no file, half a file, one of another release: read the project
         kept = from_plain(_Kept, json.loads(read_private(file)))
-        if kept.content == _content(kept.helpers) and kept.records == _now(kept.project, records):
+        same = kept.content == _content(kept.helpers) and kept.records == _now(kept.project, records)
+        if same and _say_the_same(kept.project.sources[name] for name in kept.found_out):
             return kept.project
     from backfill_assets.project.reading import read_project
 
     reading = read_project(root, records)
     if reading.lasting:
-        helpers = reading.helpers
-        _keep(file, _Kept(content=_content(helpers), helpers=helpers, records=reading.records, project=reading.project))
+        found, helpers = tuple(sorted(reading.found_out)), reading.helpers
+        content = _content(helpers)
+        read = _Kept(
+            content=content, helpers=helpers, records=reading.records, found_out=found, project=reading.project
+        )
+        _keep(file, read)
     return reading.project
+
+
+def _say_the_same(sources: Iterable[Source]) -> bool:
+    """Whether the data of these still says the columns that are known of them."""
+    from backfill_assets.project.file_schema import read_schema
+
+    try:
+        return all(read_schema(s.format, s.path) == s.columns for s in sources if s.path)
+    except Exception:  # who reads the project says what is wrong with the data
+        return False
 
 
 def _now(project: Project, records: ReadRecords) -> Records:

@@ -51,11 +51,13 @@ from backfill_assets.sql.signature import Opaque, Table, query_signature
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A project, and the modules beside its models that it was read from. `lasting`: equal files give an equal one."""
+    """A project, and the modules beside its models that it was read from. `lasting`: equal files give an equal one, as
+    long as the data of the sources that were `found_out` says the same columns."""
 
     project: Project
     helpers: tuple[Path, ...]
     lasting: bool
+    found_out: frozenset[str]
     records: Records
     """What it took from the records, for models with an override."""
     drafts: Mapping[str, Draft]
@@ -86,7 +88,8 @@ def read_project(root: Path, records: ReadRecords, *, recorded: bool = False) ->
     return Reading(
         project=project,
         helpers=tuple({root / file for draft in files.linked.order for file in draft.modules}),
-        lasting=not files.settings.untrusted and not files.sources.found_out and python <= files.compiled.keys(),
+        lasting=not files.settings.untrusted and python <= files.compiled.keys(),
+        found_out=files.sources.found_out,
         records=named(files.models, there),
         drafts=files.linked.drafts,
         outputs=files.outputs,

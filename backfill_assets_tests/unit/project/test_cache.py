@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 
 from backfill_assets.core.errors import ProjectError
 from backfill_assets.project import reading
@@ -69,16 +72,35 @@ def test_helpers_outside_of_the_models_folder(tmp_path: Path, read: list[Path]) 
 
 
 def test_a_source_that_is_asked_for_its_columns_is_asked_each_time(tmp_path: Path, read: list[Path]) -> None:
-    """Its files are not the project's, and they may change."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    """Its files are not the project's, and they may change: the project is read again then, and not otherwise."""
     sources = f"{SOURCES.rstrip()}\n  - {{name: raw.things, format: parquet, path: things.parquet}}\n"
     root = project(tmp_path / "p", sources=sources)
+
+    def columns() -> list[str]:
+        return [f"{c.name} {c.type}" for c in load_project(root).sources["raw.things"].columns]
+
     pq.write_table(pa.table({"a": [1]}), root / "things.parquet")
-    assert [c.name for c in load_project(root).sources["raw.things"].columns] == ["a"]
+    assert columns() == columns() == ["a bigint"] and len(read) == 1
     pq.write_table(pa.table({"b": [1]}), root / "things.parquet")
-    assert [c.name for c in load_project(root).sources["raw.things"].columns] == ["b"]
+    assert columns() == columns() == ["b bigint"] and len(read) == 2
+    pq.write_table(pa.table({"b": ["x"]}), root / "things.parquet")
+    assert columns() == ["b string"] and len(read) == 3
+    (root / "things.parquet").unlink()
+    for _ in range(2):
+        with pytest.raises(ProjectError, match=r"columns of `raw.things` are unknown"):
+            load_project(root)
+    pq.write_table(pa.table({"b": ["x"]}), root / "things.parquet")
+    assert columns() == ["b string"] and len(read) == 5, "what was read then is true again"
+
+
+def test_columns_of_a_delta_table(tmp_path: Path, read: list[Path]) -> None:
+    """A commit of rows is no other project; one of another schema is."""
+    sources = f"{SOURCES.rstrip()}\n  - {{name: raw.things, format: delta, path: things}}\n"
+    root = project(tmp_path / "p", sources=sources)
+    for number, table in enumerate([{"a": [1]}, {"a": [2]}, {"a": [3], "b": ["x"]}]):
+        write_deltalake(root / "things", pa.table(table), mode="append", schema_mode="merge")
+        assert [c.name for c in load_project(root).sources["raw.things"].columns] == [*table]
+        assert len(read) == (1, 1, 2)[number]
 
 
 def test_half_a_file_in_the_cache_is_no_file(tmp_path: Path, read: list[Path]) -> None:
