@@ -22,6 +22,7 @@ from backfill_assets.core.errors import (
     WriteConflictError,
 )
 from backfill_assets.core.masking import hide_values
+from backfill_assets.plan.odd_files import IN_MICROSECONDS
 
 CONFLICTS = (
     "ConcurrentAppend",
@@ -212,10 +213,7 @@ def classified(
             "modules of the project are sent (`from package import module`)"
         )
     if "TIMESTAMP(NANOS" in text:
-        mend = (
-            "write the source's files again in microseconds, as pandas does by "
-            "`to_parquet(…, coerce_timestamps='us', allow_truncated_timestamps=True)`"
-        )
+        mend = f"write the source's files again, in microseconds: {IN_MICROSECONDS}"
     if {state[:2] for state in _SQLSTATE.findall(text)} & DATA_STATES or _is_a(chain, DATA_CLASSES):
         return DataError(cannot, why=why, fix=mend)
     if "FAILED_READ_FILE" in text and not any_of(PASSING):

@@ -21,9 +21,7 @@ def print_applied(context: Context, built: Built, checked: Checked, *, last: boo
     started, outcomes = built.started, built.carried.outcomes
     print_outcomes(started.plan, outcomes, context.project, started.stored)
     if built.held:
-        done = built.carried.ok and not built.goes_on
-        what = "what was built is kept, and not compared" if done else "nothing more was begun"
-        echo(f"{what}: {built.held}{'; the same command goes on from there' * built.goes_on}")
+        echo(f"nothing more was begun: {built.held}{'; the same command goes on from there' * built.goes_on}")
     print_text_checks(checked.texts, context.project)
     if outcomes:
         echo(comparison(started.estimate, built.actual))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Mapping
-from datetime import date, datetime
 from pathlib import Path
 
 from backfill_assets.importing.found import ReadSource, ToCheck, Untranslatable
 from backfill_assets.importing.header import plain
+from backfill_assets.project.column_types import column_types
 
 FOLDER = "seeds"
 _LARGEST = 16 * 1024 * 1024
@@ -23,7 +23,7 @@ def seed_source(
     Untranslatable when the file cannot be read."""
     header, rows, text = _rows(file, delimiter, int(place.rpartition(":")[2]))
     kinds = {n.lower(): t for n, t in declared.items()}
-    columns = {c: kinds.get(c.lower()) or _guess([r[i] for r in rows if i < len(r)]) for i, c in enumerate(header)}
+    columns = {c: kinds.get(c.lower()) or guessed for c, guessed in column_types(header, rows).items()}
     checks: tuple[ToCheck, ...] = ()
     if any(c.lower() not in kinds for c in header):
         why = "no types are declared there: each tool guesses them from the rows"
@@ -51,44 +51,3 @@ def _rows(file: Path, delimiter: str, line: int) -> tuple[list[str], list[list[s
     if not header or len({c.lower() for c in header}) < len(header) or not all(c.strip() for c in header):
         raise Untranslatable(f"the seed {shown}", why="its first line does not name columns", line=line)
     return [c.strip() for c in header], rows, text
-
-
-def _guess(values: list[str]) -> str:
-    """The narrowest Spark type that all values have; empty ones are NULL."""
-    given = [v for v in values if v != ""]
-    for kind, fits in (
-        ("int", _int),
-        ("bigint", _bigint),
-        ("double", _double),
-        ("date", _date),
-        ("timestamp", _moment),
-    ):
-        if given and all(fits(v) for v in given):
-            return kind
-    return "boolean" if given and all(v.lower() in ("true", "false") for v in given) else "string"
-
-
-def _int(value: str) -> bool:
-    return re.fullmatch(r"-?\d{1,9}", value) is not None and (value == "0" or not value.lstrip("-").startswith("0"))
-
-
-def _bigint(value: str) -> bool:
-    return re.fullmatch(r"-?\d{1,18}", value) is not None and (value == "0" or not value.lstrip("-").startswith("0"))
-
-
-def _double(value: str) -> bool:
-    return re.fullmatch(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", value) is not None and re.match(r"-?0\d", value) is None
-
-
-def _date(value: str) -> bool:
-    try:
-        return re.fullmatch(r"\d{4}-\d\d-\d\d", value) is not None and bool(date.fromisoformat(value))
-    except ValueError:
-        return False
-
-
-def _moment(value: str) -> bool:
-    try:
-        return re.match(r"\d{4}-\d\d-\d\d", value) is not None and bool(datetime.fromisoformat(value))
-    except ValueError:
-        return False

@@ -23,6 +23,8 @@ from backfill_assets.sql.wider_types import widens
 NANOSECONDS = "timestamp in nanoseconds"
 """Not a type of Spark's: what pandas writes where nobody tells it otherwise. No file of which Spark takes the types for
 those of all may have it."""
+IN_MICROSECONDS = "`df.to_parquet(…, coerce_timestamps='us', allow_truncated_timestamps=True)` in pandas"
+"""How such a file is written for Spark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,8 +169,7 @@ def _in_nanoseconds(
         what=f"{_files([*files.values()])} of {source.name} cannot be read by {listed(readers)}: {listed([*finer])} "
         f"{'has' if len(finer) == 1 else 'have'} nanoseconds there",
         why="Spark's instants are microseconds, and its Parquet reader refuses finer ones; pandas writes them",
-        fix="write the files again: `df.to_parquet(…, coerce_timestamps='us', allow_truncated_timestamps=True)` in "
-        "pandas, the same words in pyarrow's `write_table`",
+        fix=f"write the files again: {IN_MICROSECONDS}, the same words in pyarrow's `write_table`",
     )
 
 

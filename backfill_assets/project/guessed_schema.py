@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import io
-import json
+import sys
 from typing import Any
+
+import yaml
 
 from backfill_assets.core.errors import SettingsError
 from backfill_assets.core.model import Source
+from backfill_assets.project.column_types import column_types
 from backfill_assets.project.file_schema import arrow_type
 from backfill_assets.project.object_store import arrow_path
 
@@ -18,8 +22,7 @@ _BYTES = 1024 * 1024
 def guessed_columns(source: Source) -> tuple[str, str] | None:
     """What `columns:` of sources.yml could say, and the file that it was guessed from; None where nothing can be told.
 
-    CSV without a header names no columns. pyarrow guesses as Spark's `inferSchema` does, but for times without a zone,
-    which are `timestamp` here, as elsewhere in Spark's readers.
+    CSV without a header names no columns.
     """
     named = source.format == "json" or (source.format == "csv" and source.option("header").lower() == "true")
     if source.path is None or not named:
@@ -29,11 +32,11 @@ def guessed_columns(source: Source) -> tuple[str, str] | None:
     separator = source.option("sep") or source.option("delimiter", ",")
     try:
         file, head = _head(source.path)
-        types = _csv(head, separator) if source.format == "csv" else _json(head)
-    except (ArrowException, OSError, TypeError, ValueError, SettingsError):
+        columns = _csv(head, separator) if source.format == "csv" else _json(head)
+    except (ArrowException, csv.Error, OSError, TypeError, ValueError, SettingsError):
         return None
-    columns = ", ".join(f"{_quoted(name)}: {_quoted(type_)}" for name, type_ in types.items())
-    return (f"columns: {{{columns}}}", file) if columns else None
+    said = yaml.safe_dump(columns, default_flow_style=True, sort_keys=False, allow_unicode=True, width=sys.maxsize)
+    return (f"columns: {said.strip()}", file) if columns else None
 
 
 def _head(path: str) -> tuple[str, bytes]:
@@ -51,24 +54,15 @@ def _head(path: str) -> tuple[str, bytes]:
 
 
 def _csv(head: bytes, separator: str) -> dict[str, str]:
-    from pyarrow import compute, csv, types
-
-    call: Any = compute
-    parse = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
-    read: Any = csv.read_csv(io.BytesIO(head), parse_options=parse)
-    texts = csv.ConvertOptions(column_types=dict.fromkeys(read.schema.names, "string"))
-    said: Any = csv.read_csv(io.BytesIO(head), parse_options=parse, convert_options=texts)
-    found: dict[str, str] = {}
-    for at, field in enumerate(read.schema):  # 01234 is a code: as a number it is another one
-        code = types.is_integer(field.type) and call.any(call.match_substring_regex(said.column(at), "^0[0-9]")).as_py()
-        found[field.name] = "string" if code else _type(field.type)
-    return found
+    rows = list(csv.reader(head.decode("utf-8-sig").splitlines(), delimiter=separator))
+    types = column_types(rows[0], rows[1:])
+    return {name: "bigint" if type_ == "int" else type_ for name, type_ in types.items()}  # later rows may be larger
 
 
 def _json(head: bytes) -> dict[str, str]:
-    from pyarrow import json as lines
+    from pyarrow import json
 
-    return {field.name: _type(field.type) for field in lines.read_json(io.BytesIO(head)).schema}
+    return {field.name: _type(field.type) for field in json.read_json(io.BytesIO(head)).schema}
 
 
 def _type(type_: Any) -> str:
@@ -80,9 +74,3 @@ def _type(type_: Any) -> str:
     if types.is_list(type_):
         return f"array<{_type(type_.value_type)}>"
     return "timestamp" if types.is_timestamp(type_) else arrow_type(type_) or "string"
-
-
-def _quoted(text: str) -> str:
-    """As YAML takes it: words that it has a meaning for, and all that is no word, in quotes."""
-    plain = text.isidentifier() and text.lower() not in ("y", "n", "yes", "no", "on", "off", "true", "false", "null")
-    return text if plain else json.dumps(text)

@@ -59,10 +59,12 @@ def load_project(root: Path, records: ReadRecords = no_records) -> Project:
 
     reading = read_project(root, records)
     if reading.lasting:
-        found, helpers = tuple(sorted(reading.found_out)), reading.helpers
-        content = _content(helpers)
         read = _Kept(
-            content=content, helpers=helpers, records=reading.records, found_out=found, project=reading.project
+            content=_content(reading.helpers),
+            helpers=reading.helpers,
+            records=reading.records,
+            found_out=tuple(sorted(reading.found_out)),
+            project=reading.project,
         )
         _keep(file, read)
     return reading.project
