@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from backfill_assets.adapters.inputs import check_pin, input_frame, model_frame, range_arguments
+from backfill_assets.adapters.inputs import check_pin, input_frame, model_frame, range_query
 from backfill_assets.adapters.table_log import rows_within
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.audits.reads import texts
@@ -74,8 +74,7 @@ class AuditViews:
         reads = texts(audit.arguments["reads"])
         views = {name.lower(): own if name == model.name else self.table(name).view for name in reads}
         query = splice(str(audit.arguments["query"]), views)
-        frame = self._spark.sql(query, args=range_arguments(model, part))
-        return self._view(frame)
+        return self._view(range_query(self._spark, query, model, part))
 
     def ask(self, query: str) -> Sequence[Row]:
         return [row.asDict() for row in self._spark.sql(query).collect()]

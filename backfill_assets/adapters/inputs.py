@@ -7,7 +7,9 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, cast
 
 from backfill_assets.adapters.csv_header import HeaderColumns, by_header, corrupt_record
+from backfill_assets.adapters.jvm import sql_with
 from backfill_assets.adapters.read_schema import read_as
+from backfill_assets.adapters.session_kind import is_remote
 from backfill_assets.adapters.source_files import SourceFile, files_at
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_storage import DeltaTableStorage
@@ -105,12 +107,15 @@ def _table_frame(spark: SparkSession, warehouse: str, model: Model, segment: Seg
     return frame.where(in_interval(model, *within))
 
 
-def range_arguments(model: Model, interval: Interval) -> dict[str, Any]:
-    """What a query of the model gets as `:start` and `:end`."""
+def range_query(session: SparkSession, query: str, model: Model, interval: Interval) -> DataFrame:
+    """What a query of the model gives for an interval, which it gets as `:start` and `:end`."""
     start, end = interval.start, interval.end
-    if model.cadence is Cadence.HOURLY:
-        return {"start": start, "end": end}
-    return {"start": start.date(), "end": end.date()}
+    arguments = {"start": start, "end": end}
+    if model.cadence is not Cadence.HOURLY:
+        arguments = {"start": start.date(), "end": end.date()}
+    if is_remote(session):
+        return session.sql(query, arguments)
+    return sql_with(session, query, arguments)
 
 
 def check_adopted(warehouse: str, model: str, segment: Segment, part: Interval) -> None:

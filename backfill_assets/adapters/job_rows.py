@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from backfill_assets.adapters.commit_log import WRITER, check_log_store
 from backfill_assets.adapters.few_rows import FEW, interpret, reads_few
 from backfill_assets.adapters.heartbeat import process_token
-from backfill_assets.adapters.inputs import check_pin, input_frame, range_arguments, renamed_frame
+from backfill_assets.adapters.inputs import check_pin, input_frame, range_query, renamed_frame
 from backfill_assets.adapters.merge import marked
 from backfill_assets.adapters.model_code import load_function
 from backfill_assets.adapters.returned import frame_of
@@ -59,7 +59,7 @@ class JobRows:
                 names = pool.map(lambda item: self._input_view(spark, *item), job.inputs.items())
                 views = dict(zip(map(str.lower, job.inputs), names, strict=True))
             with in_query(model):
-                return spark.sql(splice(model.code, views), args=range_arguments(model, interval))
+                return range_query(spark, splice(model.code, views), model, interval)
         arguments: dict[str, Any] = {"interval": interval}
         for upstream in model.upstreams:
             read = job.inputs[upstream.name]

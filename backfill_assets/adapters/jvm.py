@@ -11,13 +11,16 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.session_kind import is_remote, open_remote
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 MOST_WORDS = 10_000_000
 """Bytes that the file of JVMs' own words may have before the next one begins it anew."""
@@ -50,6 +53,17 @@ def spare_test_tools() -> None:
     module: Any = types
     module.NumpyScalarConverter.can_convert = partial(_is_numpy, "generic")
     module.NumpyArrayConverter.can_convert = partial(_is_numpy, "ndarray")
+
+
+def sql_with(session: SparkSession, query: str, arguments: Mapping[str, object]) -> DataFrame:
+    """`session.sql` with named arguments, for a session with a JVM. PySpark's own makes columns of them by its `lit`,
+    which imports its test tools, too."""
+    from pyspark.sql.classic.dataframe import DataFrame as Frame
+
+    inner: Any = session
+    literal = inner._jvm.org.apache.spark.sql.functions.lit
+    columns = {name: literal(value) for name, value in arguments.items()}
+    return Frame(inner._jsparkSession.sql(query, columns), session)
 
 
 def _is_numpy(kind: str, value: Any) -> bool:

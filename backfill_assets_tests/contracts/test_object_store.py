@@ -242,7 +242,7 @@ def test_who_was_silent_writes_nothing_more(bucket: Any, tmp_path: Path) -> None
             heart.beat()
             assert [beat.run for beat in read_heartbeats(place)] == ([] if refused else ["mine"])
             if refused:
-                with pytest.raises(StateError, match="written 20 s ago"):
+                with pytest.raises(StateError, match=r"written 2\d s ago"):
                     check_heard(place, "mine")
 
 

@@ -42,6 +42,15 @@ pid = udf(lambda _: f"{os.getpid()} {os.environ['BACKFILL_COMMAND']}")
 print("|".join([*sorted(seen), spark.range(1).select(pid("id")).first()[0]]))
 """
 
+SPARED = """
+import sys
+from pathlib import Path
+from backfill_assets.adapters.jvm import sql_with
+from backfill_assets.app.context import Context
+[row] = sql_with(Context.open(Path(sys.argv[1])).spark, "SELECT :n + 1 AS n", {"n": 1}).collect()
+print(row["n"], *sorted({"pandas", "pyspark.testing"} & sys.modules.keys()))
+"""
+
 
 def java(process: int) -> list[psutil.Process]:
     """The JVMs below a process."""
@@ -85,6 +94,7 @@ def test_commands_use_it_one_at_a_time(kept: tuple[Path, int, psutil.Process]) -
     assert [s[:-1] for s in said] == [["default", "of_this_command"]] * 2
     (first, mine), (second, other) = (s[-1].split() for s in said)
     assert first != second and mine != other
+    assert finish(start(*script(SPARED, root))).out.strip().splitlines()[-1] == "2"
 
     other_settings = backfill("sql", "SELECT 1 AS n", "--json", project=root, env=clean_environment(**without))
     assert other_settings.code == 1 and "Java" in other_settings.err
