@@ -32,7 +32,7 @@ from backfill_assets.files.validation import (
     validate_partly,
     written_number,
 )
-from backfill_assets.project.spark_settings import SESSION_ZONE, spark_conf, wrong_setting
+from backfill_assets.project.spark_settings import spark_conf, wrong_setting
 from backfill_assets.sql.types import spark_type
 
 _LEVELS = 50
@@ -240,15 +240,6 @@ class Header(Strict):
     def _of_days(cls, value: str, info: ValidationInfo) -> str:
         if value and info.data.get("cadence") is Cadence.HOURLY:
             raise ValueError("an hourly model has no `time_zone`: its hours are those of UTC, whatever clocks show")
-        return value
-
-    @field_validator("spark")
-    @classmethod
-    def _of_one_zone(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
-        if info.data.get("time_zone") and value.get(SESSION_ZONE, "UTC") != "UTC":
-            raise ValueError(
-                f"a model with a `time_zone` is computed with {SESSION_ZONE} UTC: its code converts instants"
-            )
         return value
 
     @field_validator("end")

@@ -17,7 +17,7 @@ from backfill_assets.files.texts import read_text
 from backfill_assets.files.validation import Instant, Strict, Text, setting, text, validate_partly
 from backfill_assets.project.dagster_names import key_parts, name_prefix
 from backfill_assets.project.locations import wrong_environment, wrong_location
-from backfill_assets.project.spark_settings import is_region, overridden, spark_conf, wrong_setting
+from backfill_assets.project.spark_settings import is_region, spark_conf, wrong_setting
 
 
 def parse_settings(file: Path, problems: list[Problem]) -> Settings:
@@ -63,7 +63,7 @@ def _scalars(value: object) -> object:
             raise ValueError(f"`{name}` is not one name with one value")
         setting(one)
     found = spark_conf(value)
-    if problem := wrong_setting(found) or overridden(found):
+    if problem := wrong_setting(found):
         raise ValueError(problem)
     return found
 

@@ -1,8 +1,7 @@
-"""Which Spark settings decide rows? All but those that are known not to. And which values can they not have?"""
+"""Which Spark settings decide rows? All but those that are known not to. And which are the same in every session?"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -71,51 +70,26 @@ SESSION = {
     # `'${env:HOME}'` in a query would be the account's home, and `'${name}'` nothing at all.
     "spark.sql.variable.substitute": "false",
 }
-"""What results depend on, whatever the configuration says; a model may choose a time zone of its own."""
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?[-+](\d{1,2})(?::(\d{1,2}))?(?::(\d{1,2}))?")
-_SHORT = frozenset(
-    ("Z", "UTC", "GMT", "UT", "ACT", "AET", "AGT", "ART", "AST", "BET", "BST", "CAT", "CNT", "CST", "CTT", "EAT", "ECT",
-     "EST", "HST", "IET", "IST", "JST", "MIT", "MST", "NET", "NST", "PLT", "PNT", "PRT", "PST", "SST", "VST")
-)  # fmt: skip
-"""What Java knows beside regions and offsets."""
+"""What results depend on, whatever a configuration or a model says."""
+_OTHER_ZONES = (
+    "which days and hours are over is told by it. For days of a place give the model a `time_zone`, such as "
+    "America/New_York; convert other instants in the query, as by from_utc_timestamp(at, 'America/New_York')"
+)
 
 
 def wrong_setting(settings: Mapping[str, str]) -> str:
-    """Why Spark would stop at these settings, or read something else into them; empty when it would not.
+    """Why a project or a model cannot have these settings; empty when it can.
 
-    >>> wrong_setting({"spark.sql.session.timeZone": "Europe/Berlin"})
+    >>> wrong_setting({"spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": "4"})
     ''
-    >>> wrong_setting({"spark.sql.session.timeZone": "Berlin"})
-    '`spark.sql.session.timeZone` is no time zone: write UTC, Europe/Berlin or "+02:00"'
-    """
-    zone = settings.get(SESSION_ZONE)
-    if zone is None or _is_zone(zone):
-        return ""
-    return f'`{SESSION_ZONE}` is no time zone: write UTC, Europe/Berlin or "+02:00"'
-
-
-def overridden(settings: Mapping[str, str]) -> str:
-    """Why a project's settings would have no effect on its session; empty when they have.
-
-    >>> overridden({"spark.sql.session.timeZone": "UTC"})
-    ''
-    >>> overridden({"spark.sql.session.timeZone": "Europe/Berlin"})
-    '`spark.sql.session.timeZone` is UTC in every project: a model that needs another one says so in its header'
-    >>> overridden({"spark.sql.variable.substitute": "true"})
-    '`spark.sql.variable.substitute` is false in every project'
+    >>> wrong_setting({"spark.sql.variable.substitute": "true"})
+    '`spark.sql.variable.substitute` is false in every session'
     """
     for name, fixed in SESSION.items():
         if (value := settings.get(name)) is not None and value.lower() != fixed.lower():
-            own = ": a model that needs another one says so in its header" if name == SESSION_ZONE else ""
-            return f"`{name}` is {fixed} in every project{own}"
+            own = f": {_OTHER_ZONES}" if name == SESSION_ZONE else ""
+            return f"`{name}` is {fixed} in every session{own}"
     return ""
-
-
-def _is_zone(name: str) -> bool:
-    if (offset := _OFFSET.fullmatch(name)) is not None:
-        hours, minutes, seconds = (int(part or 0) for part in offset.groups())
-        return minutes < 60 and seconds < 60 and (hours, minutes, seconds) <= (18, 0, 0)
-    return name in _SHORT or is_region(name) or not is_region("Europe/Berlin")  # no time zones on this machine
 
 
 def is_region(name: str) -> bool:

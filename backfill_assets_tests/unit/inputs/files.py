@@ -107,9 +107,9 @@ SETTINGS: list[tuple[str, int, str]] = [
     ("people: {ana: {accounts: [no]}}", 2, "put it in quotes"),
     ("people: {ana: {accounts: [12:30]}}", 2, "YAML takes it for 750"),
     ("approvals: {owners: {on: [ana]}}", 2, "put it in quotes"),
-    ("spark: {spark.sql.session.timeZone: Nowhere/Land}", 2, "is no time zone"),
-    ("spark: {spark.sql.session.timeZone: Europe/Berlin}", 2, "is UTC in every project"),
-    ("spark: {spark.sql.variable.substitute: true}", 2, "is false in every project"),
+    ("spark: {spark.sql.session.timeZone: Nowhere/Land}", 2, "is UTC in every session"),
+    ("spark: {spark.sql.session.timeZone: Europe/Berlin}", 2, "is UTC in every session"),
+    ("spark: {spark.sql.variable.substitute: true}", 2, "is false in every session"),
     ("spark: {spark.sql.session.timeZone: +10:00}", 2, "YAML takes it for 600"),
 ]
 BROKEN: list[tuple[str, str, int, str]] = [

@@ -80,7 +80,7 @@ def test_a_zone_that_is_none(tmp_path: Path, said: str, what: str) -> None:
 
 
 def test_what_goes_with_no_zone(tmp_path: Path) -> None:
-    """Hours are those of UTC; a session of another zone would say the zone twice."""
+    """Hours are those of UTC; a session of another zone would not tell which days are over."""
     found = refused(
         tmp_path,
         h_sql=sql(BY_HOUR, HOURS + "time_zone: Asia/Kolkata\n"),
@@ -88,7 +88,7 @@ def test_what_goes_with_no_zone(tmp_path: Path) -> None:
     )
     assert "h.sql:5: `time_zone` is wrong: an hourly model has no `time_zone`" in found
     assert (
-        "d.sql:5: `spark` is wrong: a model with a `time_zone` is computed with spark.sql.session.timeZone UTC" in found
+        "d.sql:5: `spark` is wrong: `spark.sql.session.timeZone` is UTC in every session: which days and hours" in found
     )
 
 
