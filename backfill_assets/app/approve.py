@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from backfill_assets.adapters.account import host
 from backfill_assets.adapters.signatures import sign
-from backfill_assets.app.approver import acting_approver
+from backfill_assets.app.approver import acting_approver, acting_host
 from backfill_assets.app.context import Context
 from backfill_assets.app.gate import cases_of, why_not_counted
 from backfill_assets.app.preflight import find_gaps
@@ -190,7 +189,7 @@ def approve_plan(context: Context, approval: Approval, facts: Facts | None = Non
 
     Raises PlanError when it could not count.
     """
-    given = replace(approval, account=context.user, host=host(), recorded=datetime.now(UTC))
+    given = replace(approval, account=context.user, host=acting_host(context), recorded=datetime.now(UTC))
     record, facts = find_approvable(context.control, given.plan), facts or context.facts()
     case = cases_of(context, facts).review(facts, record)
     if problem := why_not_counted(context, facts, case, given):

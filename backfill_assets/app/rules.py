@@ -7,9 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
-from backfill_assets.adapters.account import host
 from backfill_assets.adapters.signatures import not_genuine
-from backfill_assets.app.approver import acting_approver
+from backfill_assets.app.approver import acting_approver, acting_host
 from backfill_assets.app.context import Context
 from backfill_assets.core.errors import ConflictError, PlanError, StateError
 from backfill_assets.promote import rules_change
@@ -61,7 +60,7 @@ def approve_change(context: Context, given: Sequence[Approval]) -> RulesChange:
     record = rules_change.find_change(context.control.rules.of(context.environment), given[0].plan)
     genuine = partial(not_genuine, rules.rules.signers)
     for one in given:
-        recorded = replace(one, account=context.user, host=host(), recorded=now)
+        recorded = replace(one, account=context.user, host=acting_host(context), recorded=now)
         problem = rules_change.change_objection(recorded, rules.rules, record, now=now, genuine=genuine)
         if problem:
             raise PlanError(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 
 import dagster as dg
 
+from backfill_assets.app.approver import acting_for
 from backfill_assets.app.context import Context
 
 VARIABLE = "BACKFILL_DAGSTER_USER_TAG"
@@ -16,6 +16,6 @@ Dagster everybody can type any tag into the launchpad."""
 
 
 def acting(context: Context, run: dg.DagsterRun) -> Context:
-    """The same, acting for whoever launched the run."""
+    """The same, acting for whoever launched the run. Raises PlanError."""
     tag = os.environ.get(VARIABLE, "")
-    return replace(context, acting=run.tags.get(tag, "")) if tag else context
+    return acting_for(context, run.tags.get(tag, ""), f"the run tag `{tag}`") if tag else context

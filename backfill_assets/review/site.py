@@ -23,6 +23,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from backfill_assets.app.approve import ApprovalRequest, Prepared, approve, prepare, shown_digest
+from backfill_assets.app.approver import acting_for
 from backfill_assets.app.build_progress import read_build_progress
 from backfill_assets.app.context import Context
 from backfill_assets.app.review import (
@@ -133,8 +134,8 @@ class _Pages:
             return None
         plan = look.record.id
         owners, why = (), ""
-        context.acting = who
         try:
+            context = acting_for(context, who, "the proxy")
             owners = tuple(one.owner for one in prepare(context, ApprovalRequest(plan=plan), signs=False))
         except BackfillError as error:
             why = f"{error.what}: {error.why}"
@@ -169,8 +170,7 @@ class _Pages:
         return RedirectResponse(f"{_base(request)}/plan/{quote(plan, safe='')}#approvals", 303)
 
     def _record(self, who: str, plan: str, digest: str, said: Mapping[str, str]) -> None:
-        context = self._open()
-        context.acting = who
+        context = acting_for(self._open(), who, "the proxy")
         find_plan(context.control, plan)  # a change of the rules is approved in a terminal
         if _signed(said):
             given = Prepared(statement=said.get("statement", ""), signature=said.get("signature", ""))

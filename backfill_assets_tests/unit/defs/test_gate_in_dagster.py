@@ -12,6 +12,7 @@ import click
 import dagster as dg
 import pytest
 
+from backfill_assets.adapters.account import account
 from backfill_assets.app.approve import approval_statements
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.errors import BackfillError
@@ -99,10 +100,25 @@ def test_who_launched_is_who_acts(instance: dg.DagsterInstance) -> None:
     assert execute(place, instance, "approve", tags=by("ana"), plan=plan, reason="as asked").success
     [given] = place.control.approvals.of([plan])
     assert (given.account, given.by, given.owner) == ("ana", ANA, ANA)
+    assert given.host.endswith(f"(through the account {account()})")
     moved = execute(place, instance, "promote", tags=by("dev"), plan=plan)
     assert moved.success, failure_of(moved, "point_prod")
     assert version(place) == "base-2"
     assert place.control.releases.all("prod")[-1].by == "dev"
+
+
+def test_nobody_makes_a_deployment_of_their_own(instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever may write to the warehouse can set the variable and the tag. Their account speaks for them only: in
+    whatever they launch, whoever they say they are."""
+    place = a_change()
+    plan = applied(place, instance)
+    monkeypatch.setattr("backfill_assets.app.approver.account", lambda: "dev")
+    for job, config in (("approve", {"plan": plan}), ("promote", {"plan": plan}), ("rules", {})):
+        said = refusal(place, instance, job, "ana", **config)
+        assert "the account dev cannot act for ana" in said, said
+        assert "the run tag `user` asserts ana" in said and "who is dev@example.com" in said
+    assert place.control.approvals.of([plan]) == [] and version(place) == "base-1"
+    assert "may not approve" in refusal(place, instance, "approve", "dev", plan=plan)
 
 
 def test_a_tag_that_nobody_asserts_is_nothing(instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,6 +86,19 @@ def test_an_owner_says_yes(shop: Shop, app: Starlette) -> None:
     assert ask(app, f"/plan/{shop.plan}", headers=as_(VERA)).text.count('<option value="vera@example.com">') >= 1
 
 
+def test_a_page_that_an_owner_serves_speaks_for_that_owner_only(
+    shop: Shop, app: Starlette, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may write to the warehouse can serve a page of their own, with a secret of their own."""
+    before, form = recorded(shop), form_of(shop, app, ANA)
+    monkeypatch.setattr("backfill_assets.app.approver.account", lambda: "dev")
+    answer = post(shop, app, {**FORM, **as_(ANA)}, **form, owner=ANA)
+    assert answer.status == 409 and "the account dev cannot act for ana@example.com" in answer.text
+    assert recorded(shop) == before
+    page = ask(app, f"/plan/{shop.plan}", headers=as_(ANA))
+    assert page.status == 200 and "cannot act for" in page.text and 'name="owner"' not in page.text
+
+
 @pytest.mark.parametrize(
     "headers",
     [
