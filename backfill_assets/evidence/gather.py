@@ -35,7 +35,7 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import Entry, Kind, by_version
 from backfill_assets.state.plans import PlanRecord, PlanStatus, PlanTarget
 from backfill_assets.state.proofs import Proof, newest_proofs
-from backfill_assets.state.releases import PointerMove
+from backfill_assets.state.releases import PointerMove, Release, TakenOut, taken_out
 from backfill_assets.state.rules import RulesInForce
 from backfill_assets.state.settling import LAST_LOOK, Settling, settling
 from backfill_assets.state.tables import TableLog, rows_of, still_there, version_coverage
@@ -70,7 +70,12 @@ def gather(
     if said is None:
         raise StateError(f"plan {plan.id} has no content", why="an earlier release stored it", fix="apply it again")
     shown = control.environments.read(plan.environment).pointers
-    before = shown if after is not None or plan.status is not PlanStatus.PROMOTED else _replaced(control, plan)
+    releases, before = control.releases.all(plan.environment), shown
+    if after is None and plan.status is PlanStatus.PROMOTED:
+        release = _release_of(releases, plan)
+        before = release and {m.model: m.before for m in release.moves if m.before is not None}
+        releases = [r for r in releases if release and r.revision < release.revision]
+    gone = taken_out(releases)
     pinned = after or (shown if plan.status is PlanStatus.PROMOTED else {})
     versions = control.versions.all()
     entries = control.ledger.entries([t.model for t in plan.targets])
@@ -84,6 +89,7 @@ def gather(
             entries=groups.get((target.model, target.version), []),
             results=results.get((target.model, target.version), []),
             before=before.get(target.model) if before is not None else None,
+            out=gone.get(target.model),
             pinned=pinned.get(target.model),
             patch=patch.intervals if (patch := said.patches.get(target.model)) else None,
             now=said.now,
@@ -130,13 +136,13 @@ def _unchecked(approval: Approval) -> JudgedApproval:
     return JudgedApproval(approval=approval)
 
 
-def _replaced(control: Control, plan: PlanRecord) -> dict[str, Pointer] | None:
-    """What the environment showed before the release of a promoted plan; None when no release is recorded of it."""
-    for release in reversed(control.releases.all(plan.environment)):
+def _release_of(releases: Sequence[Release], plan: PlanRecord) -> Release | None:
+    """The release of a promoted plan; None when none is recorded of it."""
+    for release in reversed(releases):
         moves = {m.model: m for m in release.moves}
         mine = [t for t in plan.targets if t.model in moves]
         if mine and not release.back_to and all(_brings(moves[t.model], t) for t in mine):
-            return {m.model: m.before for m in release.moves if m.before is not None}
+            return release
     return None
 
 
@@ -159,6 +165,7 @@ def _subject(
     entries: Sequence[Entry],
     results: Sequence[AuditResult],
     before: Pointer | None,
+    out: TakenOut | None,
     pinned: Pointer | None,
     patch: Ranges | None,
     now: datetime,
@@ -175,7 +182,8 @@ def _subject(
     shown = mine.covers or (patch & have.complete if patch is not None else have.complete)
     kept = before.covers - shown if before and patch is not None else Ranges()
     batches = tuple(have.batches(shown & have.green))
-    old = versions.get((name, before.version)) if before else None
+    was = before or (out and out.last)
+    old = versions.get((name, was.version)) if was else None
     left_out = target.intervals - shown if mine else Ranges()  # built, but what moves does not show it
     return ChangedModel(
         target=replace(target, intervals=target.intervals - left_out),
@@ -183,6 +191,7 @@ def _subject(
         record=record,
         before=before,
         old=old,
+        out=None if before else out,
         complete=have.complete,
         shown=shown,
         kept=kept,
@@ -191,7 +200,7 @@ def _subject(
         table=tables.state(name, version, commit, hash_up_to=hash_up_to) if commit >= 0 else None,
         batches=batches,
         results=_newest_of(results, batches),
-        old_rows=_rows(log, before, shown) if before else {},
+        old_rows=_rows(log, was, shown) if was else {},
         new_rows=_within(log.rows(name, version, commit), shown) if commit >= 0 else {},
         rewired=_rewired(project, old, record),
     )
