@@ -39,7 +39,7 @@ from backfill_assets.state.releases import PointerMove, Release, TakenOut, taken
 from backfill_assets.state.rules import RulesInForce
 from backfill_assets.state.settling import LAST_LOOK, Settling, settling
 from backfill_assets.state.tables import TableLog, rows_of, still_there, version_coverage
-from backfill_assets.state.versions import Version, VersionRecords
+from backfill_assets.state.versions import Version, VersionRecords, cadences_of
 
 
 def gather(
@@ -101,7 +101,10 @@ def gather(
         left -= subject.table.hashed if subject.table else 0
     others = _others(project, said, {s.target.model for s in subjects})
     known = [*entries, *(control.ledger.entries(list(others), kinds=USEFUL) if others else ())]
-    guess, took = _spent(plan, said, known, {s.target.model: s.model for s in subjects} | others, project.settings.cost)
+    cadences = cadences_of(versions)
+    guess, took = _spent(
+        plan, said, known, cadences, {s.target.model: s.model for s in subjects} | others, project.settings.cost
+    )
     changed = {s.target.model for s in subjects}
     return Inputs(
         plan=plan,
@@ -282,13 +285,18 @@ def _others(project: Project, said: Plan, mine: Collection[str]) -> dict[str, Mo
 
 
 def _spent(
-    plan: PlanRecord, said: Plan, entries: Sequence[Entry], models: Mapping[str, Model], price: Cost | None
+    plan: PlanRecord,
+    said: Plan,
+    entries: Sequence[Entry],
+    cadences: Mapping[tuple[str, str], Cadence],
+    models: Mapping[str, Model],
+    price: Cost | None,
 ) -> tuple[PlanEstimate, Actual]:
     """The estimate as the ledger had it when the plan was opened, and what its stages took since."""
     stages = said.work
     earlier = [e for e in entries if e.kind in USEFUL and e.at < plan.created]
     whole = said.whole if all(s.model in models for s in said.whole) else ()
-    guess = estimate(stages, earlier, models, at_once=MODELS_AT_ONCE, price=price, whole=whole)
+    guess = estimate(stages, earlier, models, at_once=MODELS_AT_ONCE, price=price, whole=whole, cadences=cadences)
     took = actual(entries, stages, models, began=plan.created, price=price)
     seconds = _at_work(entries, stages, plan.created)
     return guess, replace(
