@@ -13,7 +13,7 @@ from backfill_assets.compare.expect import Judgement, expectations, judge_moves
 from backfill_assets.compare.filling import Filling, expected_filling, found_filling
 from backfill_assets.compare.questions import Question, questions
 from backfill_assets.compare.renames import renamed_from
-from backfill_assets.compare.sides import Side, cut, resolve_side
+from backfill_assets.compare.sides import Side, cut, replaced_side, resolve_side
 from backfill_assets.compare.stored_diffs import stored_answer
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import UNKNOWN
@@ -107,15 +107,18 @@ def compare(context: Context, request: DiffRequest) -> Compared:
 
 
 def sides_of(context: Context, target: str | None = None) -> tuple[Side, Side]:
-    """What a diff's target means, old and new: `A..B`, a plan (its environment and its candidate), or (None) the
+    """What a diff's target means, old and new: `A..B`, a plan (what it would replace, and its candidate), or (None) the
     only open plan. Raises PlanError, StateError when there is no such thing."""
+
+    def named(name: str) -> Side:
+        return resolve_side(name, context.project, context.control, context.log)
+
     if target and ".." in target:
         one, _, other = target.partition("..")
-    else:
-        record = find_plan(context.control, target) if target else only_open_plan(context.control)
-        one, other = record.environment, record.candidate
-    old, new = (resolve_side(name, context.project, context.control, context.log) for name in (one, other))
-    return old, new
+        return named(one), named(other)
+    record = find_plan(context.control, target) if target else only_open_plan(context.control)
+    shown = context.control.environments.read(record.environment)
+    return replaced_side(shown, context.control.releases.all(record.environment)), named(record.candidate)
 
 
 def compare_sides(

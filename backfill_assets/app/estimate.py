@@ -14,6 +14,7 @@ from backfill_assets.plan.estimate import PlanEstimate, estimate
 from backfill_assets.plan.maintenance import Maintenance, maintenance
 from backfill_assets.plan.stages import Plan
 from backfill_assets.state.ledger import by_version
+from backfill_assets.state.versions import cadences_of
 
 
 def estimate_plan(context: Context, plan: Plan) -> PlanEstimate:
@@ -31,6 +32,7 @@ def estimate_plan(context: Context, plan: Plan) -> PlanEstimate:
         smaller=plan.smaller,
         copies=plan.copies,
         shapes=shapes_of(context, plan, by_version(entries)),
+        cadences=cadences_of(context.control.versions.all()) if entries else {},
     )
 
 

@@ -14,6 +14,7 @@ from backfill_assets.app.gate import cases_of
 from backfill_assets.compare.codec import diff_to_json
 from backfill_assets.compare.expect import expectations
 from backfill_assets.compare.filling import FILLING, expected_filling, found_filling
+from backfill_assets.compare.sides import replaced_side
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.proof import Drift
@@ -83,7 +84,8 @@ def prove_plan(context: Context, plan: str, drift: Sequence[Drift], facts: Facts
 
 def unreadable_rows(context: Context, facts: Facts, scope: Mapping[str, Ranges]) -> dict[str, dict[str, Ranges]]:
     """What of the published intervals that change cannot be read: by model, what is wrong with files and where."""
-    pointers = [p for name, p in facts.environment.pointers.items() if name in scope]
+    replaced = replaced_side(facts.environment, facts.releases).pointers
+    pointers = [p for name, p in replaced.items() if name in scope]
     lost = damages(context.project, rehearse(pointers, context.storage, context.log, context.control.ledger))
     cut = {n: {what: part & scope[n] for what, part in problems.items()} for n, problems in lost.items()}
     found = {n: {what: part for what, part in problems.items() if part} for n, problems in cut.items()}

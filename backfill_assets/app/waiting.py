@@ -21,7 +21,7 @@ from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.consent import unaccepted, unapproved
 from backfill_assets.promote.gate import judge_rows
-from backfill_assets.promote.rules_change import RulesChange
+from backfill_assets.promote.rules_change import RulesChange, may_approve
 from backfill_assets.state.approval_validity import is_barred_author, speaks_for
 from backfill_assets.state.people import same_person
 from backfill_assets.state.plans import PlanRecord, PlanStatus
@@ -106,7 +106,7 @@ def read_waiting(context: Context, who: str = "") -> Waiting:
     waiting = [
         change
         for change in waiting_changes(context)
-        if not who or any(speaks_for(who, o, rules) for o in change.missing)
+        if not who or any(may_approve(who, o, rules, change.record) for o in change.missing)
     ]
     return Waiting(
         plans=tuple(found for found in plans if found.lacking or (who and found.notices)),

@@ -17,6 +17,7 @@ from backfill_assets.compare.diff_text import (
     column_lines,
     day_lines,
     key_lines,
+    old_side,
     percent_text,
     row_line,
     say_both,
@@ -55,13 +56,14 @@ def print_diff(found: Compared) -> None:
     """Every model that is different, the others in a line; what was expected and is not so comes last."""
     console, diff, judgement = out(), found.diff, found.judgement
     for model in diff.models:
-        console.print(Text(model.model, style="bold") + Text(f"  {diff.old} → {diff.new}", style="dim"))
+        old = old_side(model, diff.old)
+        console.print(Text(model.model, style="bold") + Text(f"  {old} → {diff.new}", style="dim"))
         if at := found.known.get(model.model):
             console.print(Text(f"  as compared by apply at {at:%Y-%m-%d %H:%M} UTC: the same rows", style="dim"))
         for column in found.rewired:
             if column.model == model.model:
                 console.print(Text(f"  {one_line(column.text)}", style="yellow"))
-        _print_model(console, model, diff.old, diff.new)
+        _print_model(console, model, old, diff.new)
     if not diff.models:
         console.print(f"{diff.old} and {diff.new} show no model of the project")
     for one in judgement.held:

@@ -23,6 +23,7 @@ def print_proofs(proofs: Sequence[Proof]) -> None:
             for model in diff_from_json(proof.document).models:
                 moved = ", ".join(m.column for m in model.moved)
                 said = [
+                    *([f"with what was shown until {model.until} took it out"] if model.until else []),
                     row_line(model),
                     *([f"moved: {moved}"] if moved else []),
                     *letter_lines(model),

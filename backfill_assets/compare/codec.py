@@ -49,6 +49,8 @@ def diff_id(diff: Diff) -> str:
 def _model(said: Json) -> Json:
     if not said["distributions"]:
         del said["distributions"]  # as diffs were written before there were any: their hash stays
+    if not said["until"]:
+        del said["until"]  # the same
     for column in said["columns"]:
         if not column["was"]:
             del column["was"]  # the same

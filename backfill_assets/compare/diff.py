@@ -184,6 +184,8 @@ class ModelDiff:
     only_old: Ranges = NOTHING
     """Days that only one side shows: not compared."""
     only_new: Ranges = NOTHING
+    until: str = ""
+    """Where the old rows are not shown any more: the release that took them out of sight; "": they are."""
     old_keys: Keys = Keys()
     new_keys: Keys = Keys()
     columns: tuple[DiffColumn, ...] = ()

@@ -7,6 +7,11 @@ from decimal import Decimal
 from backfill_assets.compare.diff import ColumnMove, DiffColumn, Keys, ModelDiff, RowCounts, Value, share
 
 
+def old_side(model: ModelDiff, old: str) -> str:
+    """What the old rows are of: the side's name, and until when it showed a model that it does not show any more."""
+    return f"{old} (until {model.until} took it out)" if model.until else old
+
+
 def row_line(model: ModelDiff) -> str:
     """What became of the rows."""
     rows = model.total.rows

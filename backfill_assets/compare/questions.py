@@ -36,6 +36,8 @@ class Question:
     """Lower-cased names."""
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
     """Columns of the key, and the time column, that the old side has under another name: new → old, lower-cased."""
+    until: str = ""
+    """The release that took the old side out of sight; "": it is shown, or named as it was."""
     taken: tuple[str, str] = ("", "")
     """Of a sample of entities: the SQL condition of its rows, on the old side and on the new one."""
 
@@ -52,6 +54,7 @@ class Question:
             proofs=self.proofs,
             only_old=self.only_old,
             only_new=self.only_new,
+            until=self.until,
         )
 
 
@@ -66,6 +69,7 @@ def ask(
     tolerance: float | None = None,
     mask: Iterable[str] = (),
     renamed: Mapping[str, str] | None = None,
+    until: str = "",
 ) -> Question:
     """Compare what two pointers show (None: nothing), within a range that is widened to whole intervals (None: all).
 
@@ -91,6 +95,7 @@ def ask(
         tolerance=model.tolerance if tolerance is None else tolerance,
         mask=frozenset(c.lower() for c in (*model.mask, *mask)),
         renamed=renamed or {},
+        until=until,
     )
 
 
@@ -138,7 +143,18 @@ def questions(
         wanted = [s for s in slices if s.lower() in columns[name]]
         called = _renamed(model, one, other, versions)
         found.append(
-            ask(model, one, other, log, within=within, slices=wanted, tolerance=tolerance, mask=mask, renamed=called)
+            ask(
+                model,
+                one,
+                other,
+                log,
+                within=within,
+                slices=wanted,
+                tolerance=tolerance,
+                mask=mask,
+                renamed=called,
+                until=old.until.get(name, ""),
+            )
         )
     return found
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.errors import PromotionError, StateError
@@ -12,8 +12,9 @@ from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments
 from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, by_version
-from backfill_assets.state.releases import find_release, shown_at
+from backfill_assets.state.releases import Release, find_release, shown_at, taken_out
 from backfill_assets.state.tables import TableLog, version_coverage
 
 VERSION_SIGN = "@"
@@ -25,6 +26,8 @@ class Side:
 
     name: str
     pointers: Mapping[str, Pointer]
+    until: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Model → the release that took it out of sight: it is shown no more, and the pointer is that of before."""
 
 
 def cut(side: Side, without: Mapping[str, Ranges]) -> Side:
@@ -39,15 +42,30 @@ def cut(side: Side, without: Mapping[str, Ranges]) -> Side:
 
 
 def resolve_side(name: str, project: Project, control: Control, log: TableLog) -> Side:
-    """The side that a name means: an environment, what one showed after a release (a beginning or an end of its id will
-    do), or `model@version` (a beginning of a version).
+    """The side that a name means: an environment (which shows nothing where all was taken out of it), what one showed
+    after a release (a beginning or an end of its id will do), or `model@version` (a beginning of a version).
 
     Raises StateError, naming what there is, when it is none of these.
     """
     if VERSION_SIGN in name:
         return _version(name, project, control, log)
     shown = control.environments.read(name)
-    return Side(name=name, pointers=shown.pointers) if shown.pointers else _release(name, control)
+    if shown.pointers or control.releases.all(name):
+        return Side(name=name, pointers=shown.pointers)
+    return _release(name, control)
+
+
+def replaced_side(shown: Environment, releases: Sequence[Release]) -> Side:
+    """What a plan's rows take the place of: what its environment shows, and what it showed last of models that its
+    releases took out of sight. Tables that the janitor removed since are not there to be compared with."""
+    gone = {model: out for model, out in taken_out(releases).items() if model not in shown.pointers}
+    left = {
+        model: Segments(s for s in out.last.segments if (model, s.version) not in shown.removals)
+        for model, out in gone.items()
+    }
+    last = {model: replace(out.last, segments=left[model]) for model, out in gone.items() if left[model]}
+    until = {model: gone[model].release for model in last}
+    return Side(name=shown.name, pointers={**last, **shown.pointers}, until=until)
 
 
 def _release(name: str, control: Control) -> Side:

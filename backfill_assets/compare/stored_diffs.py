@@ -12,7 +12,8 @@ def stored_answer(known: ModelDiff, question: Question) -> bool:
     Views that list other columns by now, and what is masked by now and was not then, have to be asked again.
     """
     asked = question.unread()
-    names = ("model", "grain", "time_column", "tolerance", "old", "new", "compared", "proofs", "only_old", "only_new")
+    rows = ("old", "new", "compared", "proofs", "only_old", "only_new", "until")
+    names = ("model", "grain", "time_column", "tolerance", *rows)
     if any(getattr(known, name) != getattr(asked, name) for name in names):
         return False
     marker = {question.model.updated_at.lower()} if question.model.updated_at else set[str]()

@@ -9,7 +9,7 @@ import dagster as dg
 from backfill_assets.app.apply import Checked
 from backfill_assets.compare.codec import diff_from_json
 from backfill_assets.compare.diff import Diff, ModelDiff
-from backfill_assets.compare.diff_text import row_line
+from backfill_assets.compare.diff_text import old_side, row_line
 from backfill_assets.compare.markdown import model_markdown
 from backfill_assets.core.model import Project
 from backfill_assets.defs.names import model_key
@@ -20,7 +20,7 @@ from backfill_assets.state.proofs import DIFF
 
 def diff_metadata(model: ModelDiff, old: str, new: str) -> dict[str, Any]:
     """A model's diff, for its asset's page: the counts as numbers that Dagster plots, the rest as Markdown."""
-    rows = model.total.rows
+    rows, old = model.total.rows, old_side(model, old)
     return {
         "diff": dg.MarkdownMetadataValue(model_markdown(model, old, new)),
         "sides": f"{old} → {new}",
@@ -37,7 +37,7 @@ def diff_events(project: Project, diff: Diff) -> list[dg.AssetObservation]:
     return [
         dg.AssetObservation(
             model_key(project, model.model),
-            description=f"{diff.old} → {diff.new}: {row_line(model)}",
+            description=f"{old_side(model, diff.old)} → {diff.new}: {row_line(model)}",
             metadata=diff_metadata(model, diff.old, diff.new),
         )
         for model in diff.models

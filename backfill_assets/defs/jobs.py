@@ -15,7 +15,7 @@ from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import Promoted, promote_plan
 from backfill_assets.app.routine import extend
 from backfill_assets.build.outcome import Outcome
-from backfill_assets.compare.diff_text import row_line
+from backfill_assets.compare.diff_text import old_side, row_line
 from backfill_assets.core.wording import amount
 from backfill_assets.defs.config import key_of
 from backfill_assets.defs.diff import log_checked
@@ -156,7 +156,7 @@ def _log_sampled(run: Launched, done: Sampled) -> None:
     for sentence in done.words:
         log.warning(sentence)
     for model in diff.models:
-        log.info(f"{model.model}, {diff.old} → {diff.new}: {row_line(model)}")
+        log.info(f"{model.model}, {old_side(model, diff.old)} → {diff.new}: {row_line(model)}")
 
 
 def _log_odd(log: Log, odd: Sequence[PlanWarning]) -> None:

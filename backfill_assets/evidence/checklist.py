@@ -12,7 +12,7 @@ from backfill_assets.core.intervals import Ranges, utc
 from backfill_assets.core.wording import listed
 from backfill_assets.evidence.formatting import count, day, few, moment
 from backfill_assets.evidence.readers import reruns
-from backfill_assets.evidence.sentences import accepted_by, confirmed, in_words, tests_of
+from backfill_assets.evidence.sentences import accepted_by, confirmed, in_words, replaces, tests_of
 from backfill_assets.evidence.shape import Packet
 
 State = Literal["done", "open", "not needed"]
@@ -209,14 +209,16 @@ def _built(packet: Packet) -> Iterator[ChecklistLine]:
 
 def _compared(packet: Packet) -> Iterator[ChecklistLine]:
     what = "Old and new rows were compared"
-    rewritten = [m.model for m in packet.models if m.before]
+    rewritten = [m.model for m in packet.models if replaces(m)]
     if not rewritten:
         yield ChecklistLine(step=8, what=what, state="not needed", why="nothing of it was shown before")
     elif packet.data_diff is None or packet.data_diff.holds is False:
         why = "rows were written again since" if packet.data_diff else "they were not"
         yield ChecklistLine(step=8, what=what, state="open", why=why)
     else:
-        yield ChecklistLine(step=8, what=what, state="done", why=f"on {moment(utc(packet.data_diff.at))}")
+        gone = {m.until: None for m in packet.models if m.until}
+        with_ = f", with what was shown until release {listed(list(gone))}" if gone else ""
+        yield ChecklistLine(step=8, what=what, state="done", why=f"on {moment(utc(packet.data_diff.at))}{with_}")
     what, made = "Readers' own queries were run on the new rows", reruns(packet)
     missed = [f"{r['consumer']}.{r['query'] or r['evaluation']}" for r in made if r["missed"]]
     if missed:

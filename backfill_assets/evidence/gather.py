@@ -35,11 +35,11 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import Entry, Kind, by_version
 from backfill_assets.state.plans import PlanRecord, PlanStatus, PlanTarget
 from backfill_assets.state.proofs import Proof, newest_proofs
-from backfill_assets.state.releases import PointerMove
+from backfill_assets.state.releases import PointerMove, Release, TakenOut, taken_out
 from backfill_assets.state.rules import RulesInForce
 from backfill_assets.state.settling import LAST_LOOK, Settling, settling
 from backfill_assets.state.tables import TableLog, rows_of, still_there, version_coverage
-from backfill_assets.state.versions import Version, VersionRecords
+from backfill_assets.state.versions import Version, VersionRecords, cadences_of
 
 
 def gather(
@@ -70,7 +70,12 @@ def gather(
     if said is None:
         raise StateError(f"plan {plan.id} has no content", why="an earlier release stored it", fix="apply it again")
     shown = control.environments.read(plan.environment).pointers
-    before = shown if after is not None or plan.status is not PlanStatus.PROMOTED else _replaced(control, plan)
+    releases, before = control.releases.all(plan.environment), shown
+    if after is None and plan.status is PlanStatus.PROMOTED:
+        release = _release_of(releases, plan)
+        before = release and {m.model: m.before for m in release.moves if m.before is not None}
+        releases = [r for r in releases if release and r.revision < release.revision]
+    gone = taken_out(releases)
     pinned = after or (shown if plan.status is PlanStatus.PROMOTED else {})
     versions = control.versions.all()
     entries = control.ledger.entries([t.model for t in plan.targets])
@@ -84,6 +89,7 @@ def gather(
             entries=groups.get((target.model, target.version), []),
             results=results.get((target.model, target.version), []),
             before=before.get(target.model) if before is not None else None,
+            out=gone.get(target.model),
             pinned=pinned.get(target.model),
             patch=patch.intervals if (patch := said.patches.get(target.model)) else None,
             now=said.now,
@@ -95,7 +101,10 @@ def gather(
         left -= subject.table.hashed if subject.table else 0
     others = _others(project, said, {s.target.model for s in subjects})
     known = [*entries, *(control.ledger.entries(list(others), kinds=USEFUL) if others else ())]
-    guess, took = _spent(plan, said, known, {s.target.model: s.model for s in subjects} | others, project.settings.cost)
+    cadences = cadences_of(versions)
+    guess, took = _spent(
+        plan, said, known, cadences, {s.target.model: s.model for s in subjects} | others, project.settings.cost
+    )
     changed = {s.target.model for s in subjects}
     return Inputs(
         plan=plan,
@@ -130,13 +139,13 @@ def _unchecked(approval: Approval) -> JudgedApproval:
     return JudgedApproval(approval=approval)
 
 
-def _replaced(control: Control, plan: PlanRecord) -> dict[str, Pointer] | None:
-    """What the environment showed before the release of a promoted plan; None when no release is recorded of it."""
-    for release in reversed(control.releases.all(plan.environment)):
+def _release_of(releases: Sequence[Release], plan: PlanRecord) -> Release | None:
+    """The release of a promoted plan; None when none is recorded of it."""
+    for release in reversed(releases):
         moves = {m.model: m for m in release.moves}
         mine = [t for t in plan.targets if t.model in moves]
         if mine and not release.back_to and all(_brings(moves[t.model], t) for t in mine):
-            return {m.model: m.before for m in release.moves if m.before is not None}
+            return release
     return None
 
 
@@ -159,6 +168,7 @@ def _subject(
     entries: Sequence[Entry],
     results: Sequence[AuditResult],
     before: Pointer | None,
+    out: TakenOut | None,
     pinned: Pointer | None,
     patch: Ranges | None,
     now: datetime,
@@ -175,7 +185,8 @@ def _subject(
     shown = mine.covers or (patch & have.complete if patch is not None else have.complete)
     kept = before.covers - shown if before and patch is not None else Ranges()
     batches = tuple(have.batches(shown & have.green))
-    old = versions.get((name, before.version)) if before else None
+    was = before or (out and out.last)
+    old = versions.get((name, was.version)) if was else None
     left_out = target.intervals - shown if mine else Ranges()  # built, but what moves does not show it
     return ChangedModel(
         target=replace(target, intervals=target.intervals - left_out),
@@ -183,6 +194,7 @@ def _subject(
         record=record,
         before=before,
         old=old,
+        out=None if before else out,
         complete=have.complete,
         shown=shown,
         kept=kept,
@@ -191,7 +203,7 @@ def _subject(
         table=tables.state(name, version, commit, hash_up_to=hash_up_to) if commit >= 0 else None,
         batches=batches,
         results=_newest_of(results, batches),
-        old_rows=_rows(log, before, shown) if before else {},
+        old_rows=_rows(log, was, shown) if was else {},
         new_rows=_within(log.rows(name, version, commit), shown) if commit >= 0 else {},
         rewired=_rewired(project, old, record),
     )
@@ -273,13 +285,18 @@ def _others(project: Project, said: Plan, mine: Collection[str]) -> dict[str, Mo
 
 
 def _spent(
-    plan: PlanRecord, said: Plan, entries: Sequence[Entry], models: Mapping[str, Model], price: Cost | None
+    plan: PlanRecord,
+    said: Plan,
+    entries: Sequence[Entry],
+    cadences: Mapping[tuple[str, str], Cadence],
+    models: Mapping[str, Model],
+    price: Cost | None,
 ) -> tuple[PlanEstimate, Actual]:
     """The estimate as the ledger had it when the plan was opened, and what its stages took since."""
     stages = said.work
     earlier = [e for e in entries if e.kind in USEFUL and e.at < plan.created]
     whole = said.whole if all(s.model in models for s in said.whole) else ()
-    guess = estimate(stages, earlier, models, at_once=MODELS_AT_ONCE, price=price, whole=whole)
+    guess = estimate(stages, earlier, models, at_once=MODELS_AT_ONCE, price=price, whole=whole, cadences=cadences)
     took = actual(entries, stages, models, began=plan.created, price=price)
     seconds = _at_work(entries, stages, plan.created)
     return guess, replace(

@@ -21,6 +21,7 @@ from backfill_assets.state.approvals import Approval
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.plans import PlanRecord, PlanTarget
 from backfill_assets.state.proofs import Proof
+from backfill_assets.state.releases import TakenOut
 from backfill_assets.state.rules import RulesInForce
 from backfill_assets.state.versions import Version
 
@@ -39,7 +40,9 @@ class ChangedModel:
     before: Pointer | None
     """What the environment shows, or showed before the promotion."""
     old: Version | None
-    """The version that `before` shows."""
+    """The version that `before` shows, or `out` did last."""
+    out: TakenOut | None = None
+    """Where nothing of it is shown before: what was once, and the release that took it out of sight."""
     complete: Ranges
     """What of the version is built and audited green."""
     shown: Ranges

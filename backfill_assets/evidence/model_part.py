@@ -31,7 +31,7 @@ from backfill_assets.state.versions import table_path
 QUIET = frozenset({"code", "path", "columns", "description", "helpers", "upstreams", "language"})
 """Parts of a definition that the list of changed settings leaves out: they are told elsewhere."""
 
-Kind = Literal["new", "changed", "restated", "forward", "extended", "relisted"]
+Kind = Literal["new", "changed", "restated", "forward", "extended", "relisted", "returned"]
 
 
 def model_part(s: ChangedModel, inputs: Inputs) -> ModelPart:
@@ -45,7 +45,8 @@ def model_part(s: ChangedModel, inputs: Inputs) -> ModelPart:
         cadence=s.model.cadence.value,
         grain=list(s.model.grain),
         version=s.target.version,
-        before=s.before.version if s.before else None,
+        before=_before(s),
+        until=s.out.release if s.out else "",
         change=Change(**change_json(change, inputs.said.because.get(s.target.model, ()))) if change else None,
         columns=_columns(s, change),
         code=_code(s),
@@ -92,9 +93,16 @@ def _kind(s: ChangedModel, change: PlannedChange | None, known: bool) -> Kind:
         return "forward"
     if s.target.columns and not s.target.intervals:
         return "relisted"
+    if s.out is not None:
+        return "returned"
     if s.before is not None:
         return "extended" if s.before.version == s.target.version else "changed"
     return "changed" if not known and change and change.category is not Category.NEW else "new"
+
+
+def _before(s: ChangedModel) -> str | None:
+    was = s.before or (s.out and s.out.last)
+    return was.version if was else None
 
 
 def _columns(s: ChangedModel, change: PlannedChange | None) -> list[ColumnPart]:

@@ -17,6 +17,7 @@ from backfill_assets.evidence.sentences import (
     in_scope,
     in_words,
     partial,
+    replaces,
     rules_notes,
     values_changed,
     what_changed,
@@ -113,7 +114,7 @@ def activation(packet: Packet, activated: datetime | None = None, until: datetim
         said.append(f"It waits for what is not computed yet of {few(missing)}.")
     if left := [n.owner or "somebody" for n in packet.needed if not n.given]:
         said.append(f"It waits for the approval of {few(left)}.")
-    if any(m.before for m in packet.models) and (packet.data_diff is None or packet.data_diff.holds is False):
+    if any(map(replaces, packet.models)) and (packet.data_diff is None or packet.data_diff.holds is False):
         said.append("It waits for the comparison of old and new rows.")
     if red := [f"{c.model}.{c.check}" for c in packet.checks if c.failures and c.blocking]:
         said.append(f"It waits for blocking audits that are red: {few(red)}.")
@@ -177,6 +178,8 @@ def _for_readers(m: ModelPart, packet: Packet) -> list[str]:
         said = ["it has other columns; its rows are those that you know."]
     elif m.kind == "extended":
         return [f"it now reaches further: {shown}."]
+    elif m.kind == "returned":
+        said = [f"it is back, after release {m.until} took it out of sight, with rows for {shown}."]
     else:
         said = [f"new rows for {shown}."]
     if m.change is not None:

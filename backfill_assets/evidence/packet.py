@@ -212,7 +212,8 @@ def _rollback(inputs: Inputs) -> Rollback:
     if not inputs.before_known:
         text = f"What {place} showed before is not recorded in this packet, because it was written after the promotion."
     elif nothing:
-        text = f"{place} showed nothing of this before: going back means to take it away again."
+        now = "shows" if any(s.out for s in inputs.subjects) else "showed"
+        text = f"{place} {now} nothing of this before: going back means to take it away again."
     else:
         text = (
             f"The tables that {place} showed before this release stay as they are. Going back points {place} at them "

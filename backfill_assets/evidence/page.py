@@ -37,7 +37,7 @@ CHARTS = 5
 KINDS = {
     "new": "new table", "changed": "computed again", "restated": "corrected days", "forward": "new rules from a day on",
     "extended": "more days",
-    "relisted": "other columns",
+    "relisted": "other columns", "returned": "shown once before",
 }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from backfill_assets.core.wording import listed
 from backfill_assets.evidence.asked import ANSWERS, ASKED, Answer
 from backfill_assets.evidence.formatting import capital, count, few, number, percent
 from backfill_assets.evidence.readers import LEVELS, reruns
-from backfill_assets.evidence.sentences import accepted_by, in_words
+from backfill_assets.evidence.sentences import accepted_by, in_words, replaces
 from backfill_assets.evidence.shape import ModelPart, Packet
 from backfill_assets.evidence.value_changes import compared
 from backfill_assets.state.required_approvals import titled
@@ -217,7 +217,7 @@ def _over(packet: Packet) -> bool:
 
 def _rewritten(packet: Packet) -> bool:
     """Whether it replaces anything that was shown."""
-    return any(m.before and m.kind != "extended" for m in packet.models)
+    return any(replaces(m) and m.kind != "extended" for m in packet.models)
 
 
 def _not_compared(packet: Packet) -> str:

@@ -132,7 +132,8 @@ def _model(m: ModelPart, place: str) -> list[str]:
 
 
 def _kind(m: ModelPart) -> str:
-    kinds = {"new": "it is new.", "extended": "it reaches further.", "relisted": "it lists other columns."}
+    kinds = {"new": "it is new.", "extended": "it reaches further.", "relisted": "it lists other columns.",
+             "returned": "it is shown again."}  # fmt: skip
     return kinds.get(m.kind, "its rows were computed again by the same rules.")
 
 

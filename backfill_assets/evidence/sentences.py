@@ -82,7 +82,7 @@ def effect(change: Change, measured: Mapping[str, Any] | None = None) -> list[st
     said: list[str] = []
     if change.category == Category.ADDITIVE.value:
         said.append("The change is additive, non-breaking.")
-    if measured is not None and change.rows:
+    if measured is not None and (change.rows or change.category == Category.NEW.value):  # it was shown once before
         said.append(_rows_moved(measured["total"]["rows"]))
     elif measured is not None and change.columns:
         said += _values_moved(change, measured)
@@ -251,7 +251,7 @@ def reminders(packet: Packet) -> list[str]:
     said += [f"Not accepted yet: {f.text}." for f in packet.findings if not accepted_by(packet, f)]
     if packet.data_diff is not None and packet.data_diff.holds is False:
         said.append("Old and new values were compared, but some rows were written again since: compare them again.")
-    if packet.data_diff is None and any(m.before for m in packet.models):
+    if packet.data_diff is None and any(map(replaces, packet.models)):
         said.append("Old and new values were not compared; only the number of rows was.")
     return said
 
@@ -291,6 +291,11 @@ def in_words(m: ModelPart, some: Ranges) -> str:
     return f"{amount(Ranges.of(unit.cover(i) for i in some).count(unit), unit)}, {spans(some, unit)}"
 
 
+def replaces(m: ModelPart) -> bool:
+    """Whether its rows are beside others that are, or were, shown: not where just those come back to sight."""
+    return m.before is not None and not (m.until and m.before == m.version)
+
+
 def in_scope(m: ModelPart) -> str:
     """Of a restatement of some rows of its days: which."""
     return scope_rows(m.ranges.where, by_key=m.ranges.by_key)
@@ -306,12 +311,17 @@ def _which(m: ModelPart, place: str) -> str:
     done, shown, unit = Ranges.of_plain(m.ranges.recomputed), Ranges.of_plain(m.ranges.shown), cadence(m)
     if m.kind == "relisted":
         return f"Only the view of {m.model} changes: all of its rows stay exactly as they were."
-    if not done:
+    if not done and m.kind != "returned":
         return f"{m.model} switches to rows that were computed before: {in_words(m, shown)}."
     many = amount(done.count(unit), unit)
     match m.kind:
         case "new":
             return f"{m.model} is new in {place}: {in_words(m, done)}."
+        case "returned":
+            return (
+                f"{m.model} comes back to {place}: {in_words(m, done or shown)}. It was shown before, until release "
+                f"{m.until} (taken out of {place})."
+            )
         case "extended":
             return f"{m.model} gains {in_words(m, done)}; what it showed before stays."
         case "restated" if m.ranges.where:

@@ -148,13 +148,16 @@ class ModelPart(Part):
     """One model that the plan changes."""
 
     model: str
-    kind: Literal["new", "changed", "restated", "forward", "extended", "relisted"]
+    kind: Literal["new", "changed", "restated", "forward", "extended", "relisted", "returned"]
     owner: str
     description: str
     cadence: Literal["hourly", "daily", "weekly", "monthly"]
     grain: list[str]
     version: str
     before: str | None = Field(description="The version that was shown; None: none, or it is not recorded.")
+    until: str = Field(
+        default="", description="Of a model that is not shown any more: the release that took `before` out of sight."
+    )
     change: Change | None
     columns: list[ColumnPart]
     code: Code

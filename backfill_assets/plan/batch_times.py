@@ -78,6 +78,8 @@ class Basis:
     are the batches in few words.
     """
 
+    version: str
+    """Whose batches they are."""
     line: Line
     rows: float
     bytes: float
@@ -131,6 +133,7 @@ def basis_of(
         if shape is None and shapes and {*sizes} - {only} and (by_bytes := shapes(model.name)):
             beyond = "; other sizes by the bytes that they read"
     return Basis(
+        version=chosen,
         line=_line(found, batches[shape] if shape else (), by_bytes, least=SURE if same else OTHER_LOGIC),
         rows=sum(b.rows for b in found) / intervals,
         bytes=sum(b.bytes for b in found) / intervals,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 
 from backfill_assets.core.codec import to_plain
@@ -99,17 +100,20 @@ def estimate(
     smaller: Sequence[Build] = (),
     copies: Mapping[str, Copied] = MappingProxyType({}),
     shapes: Shapes | None = None,
+    cadences: Mapping[tuple[str, str], Cadence] = MappingProxyType({}),
 ) -> PlanEstimate:
     """What the stages (`plan.work`) will take, going by the ledger's entries of USEFUL kinds, in any order.
 
     `whole` (`plan.whole`) is what they are measured against, `smaller` (`plan.smaller`) what they are measured with,
     `copies` (`plan.copies`) is what is not computed of them, `shapes` says how bytes make batches of other sizes take
-    longer. `at_once` is how many models run side by side. The plan's
+    longer. `at_once` is how many models run side by side. `cadences` are of model and version: how many rows days held
+    says nothing of hours. The plan's
     time is not the sum of its stages': models are scheduled as `build.apply` does it, each when what it reads is done.
     """
     entries = [e for e in entries if e.kind in USEFUL]
-    everything = estimate(whole, entries, models, at_once=at_once, price=price, shapes=shapes) if whole else None
-    less = estimate(smaller, entries, models, at_once=at_once, price=price, shapes=shapes) if smaller else None
+    alike = partial(estimate, at_once=at_once, price=price, shapes=shapes, cadences=cadences)
+    everything = alike(whole, entries, models) if whole else None
+    less = alike(smaller, entries, models) if smaller else None
     history = by_version(entries)
     found: list[StageEstimate] = []
     seconds: dict[str, Spread] = {}
@@ -123,6 +127,8 @@ def estimate(
                 seconds.setdefault(stage.model, audits)  # one scan serves what is audited and what is built
             case Build():
                 takes = _priced(_of_stage(stage, model, basis, copies.get(stage.model, NO_COPY).covers), price)
+                if basis and cadences.get((stage.model, basis.version), model.cadence) is not model.cadence:
+                    takes = replace(takes, rows=None, bytes=None)
                 seconds[stage.model] = takes.seconds or NO_TIME
                 found.append(
                     StageEstimate(
@@ -192,12 +198,18 @@ def _of_plan(
     return Estimate(
         # Longer tasks can end sooner when they start in another order (Graham's anomaly), hence min and max.
         seconds=Spread(low=min(cases), likely=cases[1], high=max(cases)),
-        rows=sum(s.takes.rows or 0 for s in known),
-        bytes=sum(s.takes.bytes or 0 for s in known),
+        rows=_sum(s.takes.rows for s in known),
+        bytes=_sum(s.takes.bytes for s in known),
         basis=f"partial: nothing is known of {', '.join(unknown)}; run with --sample 3"
         if unknown
         else "starting Spark comes on top",
     )
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    """None where one of them is not known."""
+    known = list(counts)
+    return None if None in known else sum(n for n in known if n is not None)
 
 
 def _priced(takes: Estimate, price: Cost | None) -> Estimate:

@@ -16,6 +16,7 @@ from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.reasons import reasons
 from backfill_assets.project.whole_intervals import holds_nothing
 from backfill_assets.state.ledger import Coverage
+from backfill_assets.state.releases import taken_out
 
 
 def build_reason(project: Project, facts: Facts, name: str, have: Coverage, missing: Ranges) -> str:
@@ -30,10 +31,16 @@ def build_reason(project: Project, facts: Facts, name: str, have: Coverage, miss
     if have.built or have.empty:
         return "intervals are missing"
     if pointer is None:
-        return f"new in {facts.environment.name}"
+        return shown_before(facts, name) or f"new in {facts.environment.name}"
     if pointer.version == version:
         return "intervals are missing"
     return f"changed: {facts.environment.name} shows {pointer.version}"
+
+
+def shown_before(facts: Facts, name: str) -> str:
+    """That a model was shown until a release took it out of sight; "" where it is shown, or never was."""
+    out = None if name in facts.environment.pointers else taken_out(facts.releases).get(name)
+    return f"shown before, until release {out.release} (taken out of {facts.environment.name})" if out else ""
 
 
 def nothing_over(model: Model) -> str:

@@ -83,24 +83,24 @@ def statements(
         raise PlanError(
             f"{approver(first)} may not approve plan {case.record.id} for {first.owner or 'models without an owner'}",
             why=problems[first.owner],
-            fix="; ".join(_ways(about, rules, case.record))
-            + (_SIGN.format(case.record.id) if unsigned(first, rules) else _ALONE),
+            fix=_ways(about, rules, case.record, _SIGN.format(case.record.id) if unsigned(first, rules) else _ALONE),
         )
     return [replace(a, signature="") for a in made if not problems[a.owner]]
 
 
-def _ways(about: ApprovalSubject, rules: Rules, record: PlanRecord) -> list[str]:
-    """Whom to ask, and what to do where nobody is left but the authors."""
+def _ways(about: ApprovalSubject, rules: Rules, record: PlanRecord, otherwise: str) -> str:
+    """Whom to ask, and what to do where nobody is left but the authors; of several owners a line for each."""
     may = {owner: who_may(owner, rules, record.authors) for owner in about.owners}
     asked = [f"{titled(o, about.roles[o], 'models without an owner')}: {who}" for o, who in may.items() if who]
-    said = [f"ask those whose approval it needs ({'; '.join(asked)})"] if asked else []
-    if stuck := ", ".join(owner for owner, who in may.items() if not who):
-        said.append(f"{lone(stuck)}: {WAY_OUT.format(stuck)}")
-    return said
+    stuck = ", ".join(owner for owner, who in may.items() if not who)
+    said = [*([f"{lone(stuck)}: {WAY_OUT.format(stuck)}"] if stuck else []), otherwise]
+    if len(may) > 1:
+        return "\n  ".join(["ask, for each whose approval it needs:", *asked, *said])
+    return "; ".join([*(f"ask those whose approval it needs ({one})" for one in asked), *said])
 
 
-_SIGN = "; sign it with a key: backfill approve {0} --key FILE, or elsewhere what backfill approve {0} --prepare says"
-_ALONE = "; a team of one says so in the rules: `approvals: {self: true}` in backfill.yml, then `backfill rules change`"
+_SIGN = "sign it with a key: backfill approve {0} --key FILE, or elsewhere what backfill approve {0} --prepare says"
+_ALONE = "a team of one says so in the rules: `approvals: {self: true}` in backfill.yml, then `backfill rules change`"
 
 
 def onward(shown: Environment, scope: Mapping[str, Ranges]) -> dict[str, datetime]:

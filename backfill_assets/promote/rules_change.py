@@ -15,9 +15,11 @@ from backfill_assets.promote.approve import Approver
 from backfill_assets.state.approval_validity import (
     Genuine,
     approver,
+    is_barred_author,
     listed_for,
     objection,
     somebody_may,
+    speaks_for,
     trusted,
     who_may,
 )
@@ -126,6 +128,13 @@ def change_objection(
         return problem
     itself = same_person(rules.people, approval.account, approval.by)
     return "" if itself and not perhaps_same(rules.people, approver(approval), record.account) else problem
+
+
+def may_approve(who: str, owner: str, rules: Rules, record: RulesRecord) -> bool:
+    """Whether somebody, by any of their names, may approve a change for an owner, as `change_objection` judges it."""
+    if speaks_for(who, owner, rules) and not is_barred_author(who, rules, (record.account,)):
+        return True
+    return not somebody_may(owner, rules) and not perhaps_same(rules.people, who, record.account)
 
 
 def rules_to_record(

@@ -76,6 +76,9 @@ class _Parser(SparkParser):
             return self.expression(exp.Alias(this=found, alias=self._parse_id_var(any_token=True)))
         return found
 
+    def _warn_unsupported(self) -> None:
+        """Nothing is logged of statements that are kept as a text (`EXECUTE IMMEDIATE`): who parses refuses them."""
+
     def _parse_pipe_syntax_limit(self, query: exp.Select) -> exp.Select:
         for key in ("limit", "offset"):  # sqlglot counts on none that is None
             if query.args.get(key) is None:

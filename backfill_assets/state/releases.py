@@ -177,6 +177,28 @@ def out_of_sight(releases: Sequence[Release]) -> dict[str, Pointer]:
     return found
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenOut:
+    """A model that an environment showed once, and shows no more."""
+
+    last: Pointer
+    """As it was shown last."""
+    release: str
+    """The one that took it out of sight."""
+
+
+def taken_out(releases: Sequence[Release]) -> dict[str, TakenOut]:
+    """Model → what was shown of it last, of the whole models that the last of these releases does not show any more."""
+    gone: dict[str, str] = {}
+    for release in sorted(releases, key=lambda r: r.revision):
+        for move in release.moves:
+            gone.pop(move.model, None)
+            if move.before is not None and move.after is None:
+                gone[move.model] = release.id
+    last = out_of_sight(releases) if gone else {}
+    return {name: TakenOut(last=last[name], release=release) for name, release in gone.items() if name in last}
+
+
 def replacements(releases: Sequence[Release]) -> dict[str, dict[str, Ranges]]:
     """Model → release → the published intervals whose rows are others since that release; of several the last one says.
 

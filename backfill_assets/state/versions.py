@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import cast
 
+from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.codec import from_plain
 from backfill_assets.core.errors import StateError
+from backfill_assets.core.intervals import Cadence
 from backfill_assets.core.model import ALL, UNKNOWN, Signature
 from backfill_assets.project.algorithm import NAMED_BY, algorithm_of, named_by
 from backfill_assets.project.records import Recorded
@@ -146,6 +148,11 @@ def _signature(text: str) -> Signature:
     # An earlier release did not say: then it may have been any column.
     read = found.row_reads.union(*found.column_reads.values())
     return replace(found, would_read=frozenset(replace(ref, column=ALL) for ref in read))
+
+
+def cadences_of(versions: VersionRecords) -> dict[VersionKey, Cadence]:
+    """Of which intervals each version's table is, by its record."""
+    return {key: Calendar.of_definition(record.definition).cadence for key, record in versions.items()}
 
 
 def table_path(warehouse: str, model: str, version: str) -> str:

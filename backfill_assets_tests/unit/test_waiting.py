@@ -17,7 +17,7 @@ from backfill_assets.cli.waiting import print_waiting, waiting_json
 from backfill_assets.plan.request_parsing import request_of
 from backfill_assets.plan.stages import Request
 from backfill_assets_tests.projects import small_project
-from backfill_assets_tests.unsparked import build, prove, unsparked
+from backfill_assets_tests.unsparked import build, promoted, prove, unsparked
 
 ANA, VERA, CFO = "ana@example.com", "vera@example.com", "cfo@example.com"
 READERS = """
@@ -159,6 +159,22 @@ def test_a_change_of_the_rules_waits_for_them_too(shop: Path) -> None:
     propose_rules(place, reason="vera left")
     assert [list(c.missing) for c in read_waiting(place, "vera").changes] == [[VERA]]
     assert read_waiting(place, "ana").changes == ()
+
+
+def test_a_change_waits_for_any_other_account_where_the_rules_name_none(tmp_path: Path) -> None:
+    """No `people` yet: whoever did not propose the change may approve it, and sees that, by account and by name."""
+    from backfill_assets.app.rules import propose_rules
+
+    root = promoted(small_project(tmp_path, days=2))
+    daily = root / "models" / "daily.sql"
+    daily.write_text(daily.read_text().replace("ana@example.com", "eve@example.com"))
+    change = propose_rules(unsparked(root, user="ben"), reason="ana left")
+    assert set(change.missing) == {"ana@example.com", "eve@example.com"}
+    for name in ("ana", "ana@example.com", "eve", "zoe"):
+        assert [c.record.id for c in read_waiting(unsparked(root), name).changes] == [change.record.id]
+    assert read_waiting(unsparked(root), "ben").changes == ()
+    given = approve(unsparked(root, user="ana"), ApprovalRequest(plan=change.record.id))
+    assert given.change is not None and given.change.took_effect
 
 
 def test_a_plan_that_cannot_be_made_again(tmp_path: Path) -> None:

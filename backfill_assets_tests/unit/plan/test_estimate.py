@@ -307,6 +307,18 @@ def test_batches_of_another_cadence_are_counted_in_this_one() -> None:
     assert seconds(takes).likely == pytest.approx(36)
 
 
+def test_rows_of_days_say_nothing_of_the_rows_of_hours() -> None:
+    """A model that was daily and is hourly now: it may hold a row an hour where it held one a day. Time is told."""
+    model, other = a_model("a", cadence=Cadence.HOURLY, batch_size=240), a_model("b", batch_size=30)
+    stages, found = [a_build(model, 0, 10, "v2"), a_build(other, 0, 10)], [built(0, 10, 9), built(0, 10, 9, model="b")]
+    models = {"a": model, "b": other}
+    told = estimate(stages, found, models, at_once=2, cadences={("a", "v1"): Cadence.DAILY, ("b", "v1"): Cadence.DAILY})
+    hours, days = (s.takes for s in told.stages)
+    assert (hours.rows, hours.bytes) == (None, None) and seconds(hours).likely == pytest.approx(9)
+    assert (days.rows, days.bytes) == (10_000, 100_000)
+    assert (told.total.rows, told.total.bytes) == (None, None) and seconds(told.total)
+
+
 # --- schedules --------------------------------------------------------------------------------------------------------
 
 

@@ -288,6 +288,22 @@ def test_a_rollback_undoes_a_plan(desk: Desk) -> None:
     assert plan.id not in rolled_back_plans(control, control.plans.all())
 
 
+def test_a_rollback_before_a_promotion_did_not_undo_it(desk: Desk) -> None:
+    """The same rows were shown, taken back, and promoted again as a plan; what replaced that was no rollback."""
+    before = desk.prod.pointers
+    plan = desk.apply().plan
+    desk.promote()
+    control, environments = desk.world.control, desk.world.control.environments
+    mine, older = ([pointers[n] for n in "ab"] for pointers in (desk.prod.pointers, before))
+    promote(environments, desk.prod, older, None, note=ReleaseNote(by="bob", back_to="r1"))
+    promote(environments, desk.prod, mine, None, note=ReleaseNote(by="ana", evidence={plan.id: "its packet"}))
+    promote(environments, desk.prod, older, None, note=ReleaseNote(by="eve"))
+    assert rolled_back_plans(control, control.plans.all()) == {}
+    promote(environments, desk.prod, mine, None, note=ReleaseNote(by="eve"))
+    promote(environments, desk.prod, older, None, release="r9", note=ReleaseNote(by="bob", back_to="r1"))
+    assert rolled_back_plans(control, control.plans.all()) == {plan.id: "r9"}
+
+
 def test_growth_takes_no_lease_and_ends_with_its_promotion(desk: Desk) -> None:
     """A day more of what prod shows: open until prod shows that day, and in nobody's way."""
     desk.change()

@@ -53,8 +53,10 @@ def test_the_refusal_sends_nobody_to_themselves() -> None:
     board = Board(ApprovalRules(owners={"ana@x": ("dev@x",), "bo@x": ("bo@x", "dev@x")}))
     with pytest.raises(PlanError, match="dev@x made the plan") as caught:
         board.say("dev@x", "ana@x")
-    assert caught.value.fix.startswith("ask those whose approval it needs (bo@x: bo@x); nobody but the plan's author")
-    assert "list somebody else for ana@x in approvals.owners" in caught.value.fix
+    ask, bo, ana, alone = caught.value.fix.splitlines()
+    assert (ask, bo) == ("ask, for each whose approval it needs:", "  bo@x: bo@x"), "a line for each owner"
+    assert ana.startswith("  nobody but the plan's author may approve for ana@x: ")
+    assert "list somebody else for ana@x in approvals.owners" in ana and alone.startswith("  a team of one says so")
 
 
 def test_plan_and_apply_warn(tmp_path: Path) -> None:

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from backfill_assets.app.evidence import read_release_evidence
+from backfill_assets.app.context import Context
+from backfill_assets.app.diff import sides_of
+from backfill_assets.app.evidence import read_release_evidence, write_evidence
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.rollback import roll_back
+from backfill_assets.compare.diff_text import old_side
+from backfill_assets.compare.questions import questions
+from backfill_assets.compare.sides import Side, replaced_side, resolve_side
 from backfill_assets.core.errors import BackfillError
-from backfill_assets_tests.projects import small_project
+from backfill_assets.evidence.sentences import replaces, what_changed
+from backfill_assets.plan.stages import Build
+from backfill_assets.state.releases import taken_out
+from backfill_assets_tests.projects import RUNNING, small_project
 from backfill_assets_tests.unsparked import build, promoted, unsparked
 
 READERS = """
@@ -45,6 +54,69 @@ def test_it_goes_alone_and_comes_back(shown: Path) -> None:
     assert plan_request(unsparked(shown)).warnings == ()
     again = roll_back(unsparked(shown, user="dev"), None).ended
     assert again.moved is not None and again.moved.pointers == before
+
+
+def brought_back(root: Path, other: str = "") -> Context:
+    """`running` is taken out of prod, and its file comes back, with `other` in place of its total; it is built."""
+    assert roll_back(unsparked(root, user="dev"), "nothing", ["running"]).ended.moved is not None
+    model = root / "models" / "running.sql"
+    model.write_text(RUNNING.format(batch_size=5).replace("sum(now.total)", other or "sum(now.total)"))
+    place = unsparked(root, user="dev")
+    [stage] = [s for s in plan_request(place).stages if isinstance(s, Build)] or [None]
+    out = place.control.releases.all("prod")[-1].id
+    assert stage is None or stage.reason == f"shown before, until release {out} (taken out of prod)"
+    build(place)
+    return place
+
+
+def test_another_query_is_compared_with_what_was_shown_last(shown: Path) -> None:
+    """The old side is what prod showed until the rollback; the packet calls it no new model."""
+    last = unsparked(shown).control.environments.read("prod").pointers["running"]
+    place = brought_back(shown, "sum(now.total) + 1")
+    out = place.control.releases.all("prod")[-1].id
+    old, new = sides_of(place)
+    assert old.pointers["running"] == last != new.pointers["running"] and old.until == {"running": out}
+    [asked] = questions(place.project, place.control.versions.all(), place.log, old, new, models=["running"])
+    assert asked.compared == last.covers and asked.unread().until == out
+    assert old_side(asked.unread(), "prod") == f"prod (until {out} took it out)"
+    packet = write_evidence(place).packet
+    part = next(m for m in packet.models if m.model == "running")
+    assert (part.kind, part.until, part.before) == ("returned", out, last.version)
+    [said] = what_changed(part, packet)
+    assert said.startswith("running comes back to prod: 2 days") and f"until release {out} (taken out of prod)" in said
+    assert replaces(part) and {t.model: t.version for t in packet.rollback.to}["running"] is None
+    assert {o.what.partition(" by ")[0] for o in promote_plan(place).verdict.obstacles} == {
+        "was not compared with what is shown:",
+        "needs approval",
+    }
+
+
+def test_the_same_query_comes_back_without_a_comparison(shown: Path) -> None:
+    """No row is another one: nothing is asked, and nothing is called uncompared."""
+    place = brought_back(shown)
+    assert promote_plan(place).verdict.open
+    part = next(m for m in write_evidence(place).packet.models if m.model == "running")
+    assert part.kind == "returned" and part.until and not replaces(part)
+
+
+def test_all_is_out_of_sight(shown: Path) -> None:
+    """An environment that shows nothing any more is a side; one that never showed anything is none."""
+    place = unsparked(shown, user="dev")
+    (shown / "models" / "daily.sql").unlink()
+    assert roll_back(unsparked(shown, user="dev"), "nothing", ["daily,running"]).ended.moved is not None
+    assert resolve_side("prod", place.project, place.control, place.log) == Side(name="prod", pointers={})
+    with pytest.raises(BackfillError, match="no environment or release staging shows anything"):
+        resolve_side("staging", place.project, place.control, place.log)
+
+
+def test_what_the_janitor_removed_is_not_compared_with(shown: Path) -> None:
+    """Its table is gone: there is no old side."""
+    place = brought_back(shown, "sum(now.total) + 1")
+    now, releases = place.control.environments.read("prod"), place.control.releases.all("prod")
+    [(name, out)] = taken_out(releases).items()
+    gone = replace(now, removals={(name, s.version): 1 for s in out.last.segments})
+    assert "running" in replaced_side(now, releases).pointers
+    assert "running" not in replaced_side(gone, releases).pointers and not replaced_side(gone, releases).until
 
 
 def test_a_changed_upstream_waits_for_it_to_go(shown: Path) -> None:

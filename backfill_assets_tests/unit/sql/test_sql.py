@@ -96,3 +96,9 @@ def test_an_expression_of_nulls_alone_has_no_type(code: str) -> None:
     node = tree.find(exp.Case, exp.Coalesce, exp.If)
     assert node is not None and expression_type(node, lambda _: "boolean") is None
     assert not any(may_spell_clock(n) for n in tree.walk())
+
+
+@pytest.mark.parametrize("text", ["EXECUTE IMMEDIATE 'SELECT 1'", "CALL clean()", "SHOW VIEWS"])
+def test_a_statement_that_is_kept_as_a_text_is_not_logged(text: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The refusal says what is wrong; the parser's own warning came before it, on the terminal."""
+    assert len(parse(text).statements) == 1 and not caplog.records
