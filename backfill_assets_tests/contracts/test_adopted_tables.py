@@ -34,6 +34,7 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.janitor import find_garbage, remove_garbage
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
+from backfill_assets.app.query import query_views
 from backfill_assets.app.warehouse import back_up_warehouse
 from backfill_assets.app.watch import watch_environment
 from backfill_assets.audits.counts import Counts
@@ -197,8 +198,12 @@ def test_what_others_write_later(place: Context, table: Path) -> None:
     DeltaTable(str(table)).vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
     [damaged] = [n.what for n in watch_environment(place).notices if n.kind is NoticeKind.POINTER]
     assert "is missing" in damaged
-    with pytest.raises(StateError, match="does not give at commit 0 what was promoted"):
+    with pytest.raises(StateError, match="does not give at commit 0 what was promoted") as refused:
         shown(place)
+    assert "restate" in refused.value.fix and "rollback" not in refused.value.fix, "a first release has none before it"
+    with pytest.raises(SourceChangedError, match="the adopted rows of daily cannot be read") as lost:
+        query_views(place, "SELECT sum(n) FROM prod.daily", environment=None, limit=5)  # before Spark is asked
+    assert ".parquet is missing" in lost.value.why and "restate their days" in lost.value.fix
     shutil.rmtree(table)
     assert "is not there any more" in notices()[0]
     write_deltalake(str(table), rows_of(1, 6))
