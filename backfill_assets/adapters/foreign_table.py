@@ -76,6 +76,13 @@ def check_files(table: ForeignTable, columns: Sequence[str]) -> None:
         raise _refusal(table.origin.location, f"{wrong[0]}{more}")
 
 
+def foreign_schema(location: str) -> str:
+    """The schema of the table at a folder as Delta's JSON; empty where it cannot be read, which `read_foreign_table`
+    says."""
+    table = _opened(location) if local(location) else None
+    return table.schema().to_json() if table else ""
+
+
 def read_foreign_table(location: str, *, time_column: str) -> ForeignTable:
     """The table at a folder, at its newest commit.
 

@@ -128,7 +128,7 @@ def check_adopted(warehouse: str, model: str, segment: Segment, part: Interval) 
         raise SourceChangedError(
             f"the adopted rows of {model} cannot be read",
             why=", ".join(there.broken[:3]),
-            fix="bring the files back as they were, or restate their days",
+            fix="bring the files back as they were, or restate their days: `backfill plan` names them, and the command",
         )
 
 

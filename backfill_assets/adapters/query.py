@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.session_kind import is_remote
-from backfill_assets.adapters.spark_errors import died
+from backfill_assets.adapters.spark_errors import VANISHED, causes, died, spark_reason
 from backfill_assets.core.errors import BuildError, UsageError
 
 if TYPE_CHECKING:
@@ -25,8 +25,9 @@ def checked(spark: SparkSession, sql: str) -> None:
 
 
 def first_rows(spark: SparkSession, query: str, *, at_most: int, views: Sequence[str]) -> tuple[list[str], list[Row]]:
-    """The columns' names and `at_most` rows. Raises BuildError, which names the `views`, when it is not valid, and
-    UsageError when it is none; EngineDiedError when Spark is gone."""
+    """The columns' names and `at_most` rows. Raises BuildError, which names the `views`, when it is not valid, or its
+    rows cannot be read, and UsageError when it is none; EngineDiedError when Spark is gone."""
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
@@ -39,6 +40,17 @@ def first_rows(spark: SparkSession, query: str, *, at_most: int, views: Sequence
             raise gone from None
         fix = f"correct it; the views are: {', '.join(views) or NONE}"
         raise BuildError("this query cannot be run", why=_first_line(error), fix=fix) from None
+    except Py4JJavaError as error:  # what PySpark has no name for: a file that is gone, for one
+        if (gone := died("run this query")) is not None:
+            raise gone from None
+        chain = causes(error)
+        lost = any(mark in f"{c.kind}: {c.message}" for c in chain for mark in VANISHED)
+        fix = (
+            "bring the file back; or restate the days that are lost: backfill plan names them, and the command"
+            if lost
+            else "see what it says; the same query in a session of your own tells more: backfill shell"
+        )
+        raise BuildError("this query cannot be run", why=spark_reason(chain), fix=fix) from None
 
 
 def _refuse_statement(spark: SparkSession, query: str) -> None:

@@ -31,6 +31,7 @@ from backfill_assets.adapters.foreign_table import (
     ForeignTable,
     adopted_from,
     check_files,
+    foreign_schema,
     read_foreign_table,
     write_link,
 )
@@ -135,6 +136,7 @@ def _taken(context: Context, model: Model, place: TablePlace, *, in_place: bool,
     """The table as the model's version, its rows audited; nothing is shown yet."""
     create_version(context.bench(listen=listen), model.name)
     if in_place:
+        _refuse_other_types(context, model, place)
         foreign = read_foreign_table(place.location, time_column=model.time_column)
         with reading(place.text):
             one = _linked(context, model, foreign)
@@ -160,6 +162,13 @@ def _taken(context: Context, model: Model, place: TablePlace, *, in_place: bool,
         failed=tuple(failed),
         verdict=None,
     )
+
+
+def _refuse_other_types(context: Context, model: Model, place: TablePlace) -> None:
+    """Raise PlanError for columns that no way can mend, before a refusal of this way leads to the other one."""
+    record = context.control.versions.all()[model.name, context.project.fingerprints[model.name]]
+    if said := foreign_schema(place.location):
+        casts(model, record.columns, schema_columns(said), copying=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

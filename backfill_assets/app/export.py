@@ -10,7 +10,7 @@ from pathlib import Path
 from backfill_assets.adapters.durable import write_durably
 from backfill_assets.adapters.pinned_files import pinned_files
 from backfill_assets.app.context import Context
-from backfill_assets.core.errors import PromotionError, StateError
+from backfill_assets.core.errors import PromotionError, StateError, UsageError
 from backfill_assets.promote.trino_views import TrinoPlace
 from backfill_assets.promote.view_scripts import Shown, duckdb_script, trino_script
 from backfill_assets.sql.other_engines import Dialect
@@ -46,8 +46,10 @@ def export_views(context: Context, request: ExportRequest) -> Exported:
     old one or the new one.
 
     Raises StateError when a table is not as it was promoted, PromotionError for an unknown release, or when there is
-    nothing to show.
+    nothing to show, UsageError for a folder that is called as a script would be.
     """
+    if request.folder is not None:
+        _refuse_file(request.folder)
     shown = _shown(context, request)
     with_counts(context.log, shown.models)
     if request.dialect == "trino":
@@ -64,6 +66,15 @@ def export_views(context: Context, request: ExportRequest) -> Exported:
     except OSError as error:
         raise StateError(f"{file} cannot be written", why=str(error), fix="name another folder") from None
     return Exported(script=script, shown=shown, file=file)
+
+
+def _refuse_file(folder: Path) -> None:
+    if folder.suffix.lower() == ".sql" and not folder.is_dir():
+        raise UsageError(
+            f"{folder} would be a folder",
+            why="--out takes a folder; the script in it is called by its environment and engine",
+            fix=f"name one: --out {folder.parent}; or print the script into a file: leave --out away, and > {folder}",
+        )
 
 
 def _named(shown: Shown) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.app.context import Context
-from backfill_assets.state.environment import schema_name
+from backfill_assets.state.environment import Environment, schema_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -38,7 +38,8 @@ class ShownViews:
 def query_views(context: Context, query: str, *, environment: str | None, limit: int) -> QueryRows:
     """The first rows of a query over the views of environments (None: of the project's own), which may be named in it.
 
-    Raises BuildError with Spark's reason when it is not valid.
+    Raises BuildError with Spark's reason when it is not valid, SourceChangedError when files of an adopted table that
+    it reads are gone, or others.
     """
     from backfill_assets.adapters.query import first_rows
     from backfill_assets.adapters.spark_views import show_environment
@@ -48,10 +49,13 @@ def query_views(context: Context, query: str, *, environment: str | None, limit:
     environments = context.control.environments.names()
     query = _in_schemas(query, environments)
     parts, mentioned = context.provisional(shown), _mentioned(query)
+    _refuse_lost_files(context, shown, _of(name, mentioned))
     spark = show_environment(context.spark, shown, context.warehouse, _of(name, mentioned), parts)
     for other in environments:
         if other != name and (models := _of(other, mentioned)):
-            show_environment(spark, context.control.environments.read(other), context.warehouse, models)
+            beside = context.control.environments.read(other)
+            _refuse_lost_files(context, beside, models)
+            show_environment(spark, beside, context.warehouse, models)
     views = [f"{schema_name(name)}.{model}" for model in sorted(shown.pointers)]
     columns, rows = first_rows(spark, query, at_most=limit + 1, views=views)
     return QueryRows(columns=tuple(columns), rows=tuple(rows[:limit]), more=len(rows) > limit)
@@ -66,6 +70,17 @@ def show_views(context: Context, *, environment: str | None) -> ShownViews:
     spark = show_environment(context.spark, shown, context.warehouse, provisional=context.provisional(shown))
     views = tuple(f"{schema_name(name)}.{model}" for model in shown.pointers)
     return ShownViews(spark=spark, views=views, revision=shown.revision)
+
+
+def _refuse_lost_files(context: Context, shown: Environment, models: Sequence[str] | None) -> None:
+    """Raise SourceChangedError for files of adopted tables: their owner may have written over them, or deleted them,
+    of which our log of them, whose counts are compared, knows nothing."""
+    from backfill_assets.adapters.inputs import check_adopted
+
+    for name, pointer in shown.pointers.items():
+        for segment, within in pointer.segments.tables() if models is None or name in models else ():
+            for part in within:
+                check_adopted(context.warehouse, name, segment, part)
 
 
 def _mentioned(query: str) -> list[tuple[str, str]] | None:

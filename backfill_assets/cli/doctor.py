@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,15 +17,16 @@ from backfill_assets.core.errors import BackfillError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorCheck:
-    """One thing looked at: what was found, or what is wrong and how to mend it."""
+    """One thing looked at: what was found, or what is wrong and how to mend it. `warns`: nothing fails for it yet."""
 
     name: str
     ok: bool
     found: str
+    warns: bool = False
 
     def to_json(self) -> dict[str, object]:
         """As plain values."""
-        return {"check": self.name, "ok": self.ok, "found": self.found}
+        return {"check": self.name, "ok": self.ok, "found": self.found, **({"warns": True} if self.warns else {})}
 
 
 def examine(root: Path) -> list[DoctorCheck]:
@@ -117,6 +118,7 @@ def examine(root: Path) -> list[DoctorCheck]:
         *([_check("sources in S3", lambda: reach_sources(in_buckets))] if in_buckets else []),
         _check("project", project),
         _check("state", state),
+        _check_approvals(root),
         _check("tables", lambda: f"the logs of {check_tables(Context.open(root))} tables are whole"),
         _check("dagster home", lambda: str(ensure_home(root))),
     ]
@@ -127,7 +129,22 @@ def print_checks(checks: list[DoctorCheck]) -> None:
     console = out()
     for check in checks:
         mark = Text("ok    ", style="green") if check.ok else Text("wrong ", style="bold red")
+        mark = Text("warn  ", style="yellow") if check.warns else mark
         console.print(mark + Text(f"{check.name:<13}", style="bold") + Text(check.found.replace("\n", "\n      ")))
+
+
+def _check_approvals(root: Path) -> DoctorCheck:
+    """Whether somebody can approve for each owner."""
+    from backfill_assets.app.context import Context
+    from backfill_assets.promote.unspoken_owners import unspoken_words
+
+    words: list[str] = []
+
+    def approvals() -> str:
+        words.extend(unspoken_words(Context.open(root).rules()))
+        return "; ".join(words) or "somebody can approve for each owner"
+
+    return replace(_check("approvals", approvals), warns=bool(words))
 
 
 def _check(name: str, look: Callable[[], str]) -> DoctorCheck:

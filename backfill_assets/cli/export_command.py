@@ -31,7 +31,12 @@ def export(
     ] = None,
     folder: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="A folder for the file; default: it is printed.", show_default=False),
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="A folder, in which the file is ENVIRONMENT.DIALECT.sql; default: it is printed.",
+            show_default=False,
+        ),
     ] = None,
     catalog: Annotated[str, typer.Option(metavar="NAME", help="Of Trino's Delta connector.")] = "delta",
     as_json: AsJson = False,

@@ -10,6 +10,7 @@ from backfill_assets.cli.terminal import grid, out
 from backfill_assets.core.codec import to_plain
 from backfill_assets.core.escaping import one_line
 from backfill_assets.promote.rules_change import RulesChange
+from backfill_assets.promote.unspoken_owners import unspoken_owners, unspoken_words
 from backfill_assets.state.rules import RulesInForce, RulesRecord
 from backfill_assets.state.signers import described_keys
 
@@ -24,6 +25,7 @@ def rules_json(
         "in_force": to_plain(rules.rules),
         "edited": to_plain(rules.edited),
         "differences": list(rules.differences),
+        "unspoken_owners": list(unspoken_owners(rules.effective)),
         "waiting": [rules_change_json(change) for change in waiting],
         "history": [
             {
@@ -79,6 +81,7 @@ def print_rules(rules: RulesInForce, records: Sequence[RulesRecord], waiting: Se
     ):
         table.add_row(Text(one_line(f"  {name}"), style="dim"), Text(one_line(value)))
     console.print(table)
+    print_notes([one_line(words) for words in unspoken_words(rules)])
     for record in records:
         why = f": {record.reason}" if record.reason else ""
         line = (

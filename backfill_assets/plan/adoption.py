@@ -82,7 +82,7 @@ def casts(model: Model, wanted: TableColumns, there: TableColumns, *, copying: b
     known = {name.lower(): (name, kind) for name, kind in there}
     wrong: list[str] = []
     found: list[tuple[str, str]] = []
-    could_copy = True
+    could_copy, of_another_time = True, ""
     for name, kind in wanted:
         column = known.get(name.lower())
         if column is None:
@@ -91,12 +91,21 @@ def casts(model: Model, wanted: TableColumns, there: TableColumns, *, copying: b
         elif column[1] != kind and not safe_cast(column[1], kind):
             wrong.append(f"{column[0]} is {column[1]}, not {kind}, and a cast could lose values")
             could_copy = False
+            if name.lower() == model.time_column.lower():
+                of_another_time = f"CAST({column[0]} AS {kind.upper()}) AS {name}"
         elif column != (name, kind) and not copying:
             wrong.append(f"{column[0]} is {column[1]}; the model says {name} {kind}")
         else:
             found.append((column[0], kind))
     if wrong:
         own = f"make the query of {model.path.name} give the table's columns and types, or the table the model's"
+        if of_another_time:  # no query can give that type: `cadence:` decides which one the time column has
+            others = f"; of the other columns: {own}" if len(wrong) > 1 else ""
+            own = (
+                f"a {model.cadence.value} model has no such {model.time_column}, and --copy casts none: write the "
+                f"table once more with {of_another_time} and adopt that; or declare the table in sources.yml, let the "
+                f"query of {model.path.name} read it with {of_another_time}, and build it: backfill apply{others}"
+            )
         raise PlanError(
             f"the table's columns are not those of {model.name}",
             why="; ".join(wrong),

@@ -16,6 +16,7 @@ from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.changed_texts import REMEDY, refuted, unchecked
 from backfill_assets.plan.changes import asked_about
 from backfill_assets.plan.commands import apply_command, restate_argument, restate_command, withdraw_command
+from backfill_assets.plan.late_starts import cause_of_loss, ways_on
 from backfill_assets.plan.missing import needed, upstream_models
 from backfill_assets.plan.renamed_columns import outdated
 from backfill_assets.plan.scope import changed_beside
@@ -150,11 +151,22 @@ def of_newest_rows(case: Case) -> Iterator[Obstacle]:
 def nothing_lost(case: Case) -> Iterator[Obstacle]:
     """What is shown stays in sight."""
     for w in case.wanted.wanted:
-        if w.lost:
+        if not w.lost:
+            continue
+        late = cause_of_loss(case.project, case.facts, w.model, w.lost)
+        if late:
+            yield Obstacle(
+                model=w.model,
+                what=f"{late.begins} begins after days of {late.begins.model} that are shown: "
+                f"{case.environment.name} would lose",
+                intervals=late.lost,
+                remedy=ways_on(late.begins, case.request),
+            )
+        if left := w.lost - late.lost if late else w.lost:
             yield Obstacle(
                 model=w.model,
                 what=f"{case.environment.name} would lose",
-                intervals=w.lost,
+                intervals=left,
                 remedy="promote a range that holds them as well: backfill apply, then backfill promote",
             )
 

@@ -42,5 +42,6 @@ def changed_table_error(model: str, segment: Segment, why: str) -> StateError:
     return StateError(
         f"the table of {model} {segment.version} does not give at commit {segment.commit} what was promoted",
         why=f"it has {why}: its log or a file is damaged",
-        fix="restore the folder from a backup, or go back with `backfill rollback`; see `backfill doctor --deep`",
+        fix="bring its files back as they were, from a backup; or restate the days that are lost: `backfill plan` "
+        "names them, and the command; see `backfill doctor --deep`",
     )

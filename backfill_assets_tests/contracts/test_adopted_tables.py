@@ -34,6 +34,7 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.janitor import find_garbage, remove_garbage
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
+from backfill_assets.app.query import query_views
 from backfill_assets.app.warehouse import back_up_warehouse
 from backfill_assets.app.watch import watch_environment
 from backfill_assets.audits.counts import Counts
@@ -43,7 +44,7 @@ from backfill_assets.build.engine import Job
 from backfill_assets.core.errors import BackfillError, PlanError, SourceChangedError, StateError
 from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.segments import is_adopted
-from backfill_assets.plan.adoption import contained
+from backfill_assets.plan.adoption import casts, contained
 from backfill_assets.plan.stages import Build, Request
 from backfill_assets.state.ledger import Kind
 from backfill_assets.watch.notice import NoticeKind as NoticeKind
@@ -197,8 +198,12 @@ def test_what_others_write_later(place: Context, table: Path) -> None:
     DeltaTable(str(table)).vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
     [damaged] = [n.what for n in watch_environment(place).notices if n.kind is NoticeKind.POINTER]
     assert "is missing" in damaged
-    with pytest.raises(StateError, match="does not give at commit 0 what was promoted"):
+    with pytest.raises(StateError, match="does not give at commit 0 what was promoted") as refused:
         shown(place)
+    assert "restate" in refused.value.fix and "rollback" not in refused.value.fix, "a first release has none before it"
+    with pytest.raises(SourceChangedError, match="the adopted rows of daily cannot be read") as lost:
+        query_views(place, "SELECT sum(n) FROM prod.daily", environment=None, limit=5)  # before Spark is asked
+    assert ".parquet is missing" in lost.value.why and "restate their days" in lost.value.fix
     shutil.rmtree(table)
     assert "is not there any more" in notices()[0]
     write_deltalake(str(table), rows_of(1, 6))
@@ -385,6 +390,32 @@ def test_tables_that_are_not_the_models(
         adopt(place, Adoption(model="daily", table=str(tmp_path / "t")))
     assert re.search(said, f"{raised.value}"), raised.value
     assert raised.value.fix and not place.control.environments.read("prod").pointers
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "by"),
+    [
+        (pa.timestamp("us", "UTC"), "timestamp", None),
+        (pa.timestamp("us", "UTC"), "timestamp", ["ds"]),
+        (pa.timestamp("us"), "timestamp_ntz", None),
+    ],
+)
+def test_a_time_column_of_another_kind(
+    place: Context, tmp_path: Path, kind: pa.DataType, said: str, by: list[str] | None
+) -> None:
+    """Midnights are no dates: neither a query nor `--copy` mends that, so no refusal leads to one of them."""
+    table = tmp_path / "midnights"
+    rows = rows_of(1, 3)
+    times = pa.array([datetime(d.year, d.month, d.day) for d in rows["ds"].to_pylist()], kind)
+    write_deltalake(str(table), rows.set_column(rows.schema.get_field_index("ds"), "ds", times), partition_by=by)
+    with pytest.raises(PlanError, match="columns are not those of daily") as refused:
+        adopt(place, Adoption(model="daily", table=str(table)))
+    assert f"ds is {said}, not date" in refused.value.why
+    assert "write the table once more with CAST(ds AS DATE) AS ds and adopt that" in refused.value.fix
+    assert "--copy casts none" in refused.value.fix and "make the query" not in refused.value.fix
+    with pytest.raises(PlanError) as copied:
+        casts(place.project.models["daily"], COLUMNS, (("ds", said), *COLUMNS[1:]), copying=True)
+    assert (copied.value.why, copied.value.fix) == (refused.value.why, refused.value.fix)
 
 
 def test_tables_that_are_not_files_alone(place: Context, tmp_path: Path) -> None:

@@ -101,6 +101,18 @@ def test_a_release_is_read_by_duckdb(tmp_path: Path) -> None:
     assert said.code == 1 and "nowhere shows nothing" in said.err and "prod" in said.err
 
 
+def test_a_folder_that_is_called_like_a_script(tmp_path: Path) -> None:
+    """`--out v.sql` would be a folder: nobody means that. One that is there is taken."""
+    root = small_project(tmp_path / "project", days=2)
+    release_by_hand(Context.open(root), "one")
+    export, out = ("export", "views", "--dialect", "duckdb", "--out"), tmp_path / "v.sql"
+    said = backfill_here(*export, out, project=root)
+    assert said.code == 2 and "v.sql would be a folder" in said.err and f"--out {tmp_path};" in said.err
+    assert not out.exists()
+    out.mkdir()
+    assert backfill_here(*export, out, project=root).code == 0 and (out / "prod.duckdb.sql").exists()
+
+
 def test_a_promotion_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever release the script is of, its rows go by that one's name."""
     root = small_project(tmp_path / "project", days=2)

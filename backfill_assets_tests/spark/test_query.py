@@ -66,3 +66,16 @@ def test_mistakes_are_told_at_their_places(spark: SparkSession, query: str, told
     with pytest.raises(BuildError, match="this query cannot be run") as refused:
         first_rows(spark, query, at_most=5, views=("prod.a",))
     assert told in refused.value.why and "prod.a" in refused.value.fix
+
+
+def test_a_file_that_is_gone_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    """In a line, with what to do: no crash."""
+    table = tmp_path / "table"
+    spark.range(3).coalesce(1).toDF("n").write.format("delta").save(str(table))
+    session = spark.newSession()
+    session.sql(f"SELECT * FROM delta.`{table}`").createOrReplaceTempView("shown")
+    [file] = table.glob("*.parquet")
+    file.unlink()
+    with pytest.raises(BuildError, match="this query cannot be run") as refused:
+        first_rows(session, "SELECT sum(n) FROM shown", at_most=5, views=())
+    assert file.name in refused.value.why and "backfill plan" in refused.value.fix

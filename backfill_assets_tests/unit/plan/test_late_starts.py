@@ -1,0 +1,118 @@
+"""A `start:` that moves past shown days: the cause is said, and ways on that work; without other code as well."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from backfill_assets.app.plan import plan_request
+from backfill_assets.app.promote import promote_plan
+from backfill_assets.app.status import read_status
+from backfill_assets.core.intervals import utc
+from backfill_assets.plan.late_starts import late_start
+from backfill_assets.plan.stages import Request
+from backfill_assets_tests.projects import backfill_here, small_project
+from backfill_assets_tests.unsparked import build, promoted, prove, unsparked
+
+FOURTH = Request(forward_only=utc("2024-01-04"))
+LOST = "prod would lose 2024-01-01..2024-01-03"
+CAUSE = f"`start: 2024-01-04` (models/daily.sql:2) begins after days of daily that are shown: {LOST}"
+BACK = "put `start: 2024-01-01` back in models/daily.sql:2"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """`daily`, and `running` that reads it, over ten days; nobody has to approve."""
+    root = small_project(tmp_path)
+    settings = root / "backfill.yml"
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"approvals": {"required": False}}))
+    return promoted(root)
+
+
+def edit(root: Path, old: str, new: str) -> None:
+    model = root / "models" / "daily.sql"
+    assert old in model.read_text()
+    model.write_text(model.read_text().replace(old, new))
+
+
+def begin_later(root: Path) -> None:
+    edit(root, "start: 2024-01-01", "start: 2024-01-04")
+
+
+def refused(root: Path, request: Request | None = None) -> dict[str, tuple[str, str]]:
+    """Model → why it stays as it is, and what to do."""
+    found = promote_plan(unsparked(root), request).verdict.obstacles
+    return {o.model: (o.text, o.remedy) for o in found if "would lose" in o.what}
+
+
+def test_its_cause_and_ways_on_are_said(shop: Path) -> None:
+    """Before and after it is built, of the model and of one that reads it."""
+    begin_later(shop)
+    edit(shop, "sum(amount)", "sum(amount) + 1")
+    said = backfill_here("plan", project=shop).out
+    assert f"daily: {CAUSE}" in said and f"running: {CAUSE}" in said and "promote a range" not in said
+    build(unsparked(shop))
+    way = f"{BACK}; or leave these days as they are shown: backfill apply --forward-only 2024-01-04"
+    assert refused(shop) == {name: (f"{name}: {CAUSE}", way) for name in ("daily", "running")}
+
+
+def test_the_start_put_back(shop: Path) -> None:
+    begin_later(shop)
+    edit(shop, "sum(amount)", "sum(amount) + 1")
+    assert LOST in backfill_here("plan", project=shop).out
+    edit(shop, "start: 2024-01-04", "start: 2024-01-01")
+    said = backfill_here("plan", project=shop).out
+    assert "would lose" not in said and "Then backfill promote shows daily, running" in said
+
+
+def test_new_logic_from_that_day(shop: Path) -> None:
+    """Older days stay as they are shown, and nothing warns of what is meant; a next change is told the same again."""
+    begin_later(shop)
+    edit(shop, "sum(amount)", "sum(amount) + 1")
+    place = unsparked(shop)
+    plan, _ = build(place, FOURTH)
+    prove(place, plan.id)
+    shown = promote_plan(unsparked(shop), FOURTH)
+    assert shown.verdict.open, shown.verdict
+    assert {str(p.covers) for p in shown.environment.pointers.values()} == {"2024-01-01..2024-01-10"}
+    assert read_status(unsparked(shop)).late_starts == ()
+    assert not plan_request(unsparked(shop)).work
+    edit(shop, "sum(amount) + 1", "sum(amount) + 2")
+    build(unsparked(shop))
+    assert CAUSE in refused(shop)["daily"][0]
+
+
+def test_no_other_code(shop: Path) -> None:
+    """A plan and a status warn: what is shown stays. A plan of other models does not."""
+    assert read_status(unsparked(shop)).late_starts == ()
+    begin_later(shop)
+    place = unsparked(shop)
+    [warning] = [w for w in plan_request(place).warnings if "before" in w.what]
+    assert warning.what == "prod shows daily 2024-01-01..2024-01-03, before its `start: 2024-01-04`"
+    assert (warning.place, warning.fix.partition(";")[0]) == ("models/daily.sql:2", BACK)
+    assert read_status(place).late_starts == (warning,)
+    assert read_status(place).to_json()["late_starts"]
+    assert warning.what in backfill_here("status", project=shop).out
+    assert warning not in plan_request(place, Request(select=("running",))).warnings
+
+
+def test_a_range_that_is_asked_for(shop: Path) -> None:
+    """Days that only a request leaves out are told as ever, beside those of the start."""
+    begin_later(shop)
+    edit(shop, "sum(amount)", "sum(amount) + 1")
+    found = promote_plan(unsparked(shop), Request(end=utc("2024-01-09"))).verdict.obstacles
+    said = {(o.what, str(o.intervals)) for o in found if o.model == "daily" and "would lose" in o.what}
+    assert ("prod would lose", "2024-01-09..2024-01-10") in said and len(said) == 2
+
+
+def test_days_of_another_zone_are_no_later_start(shop: Path) -> None:
+    """Their first day begins some hours later than that of UTC."""
+    begin_later(shop)
+    place = unsparked(shop)
+    facts = place.facts()
+    assert late_start(place.project, facts, "daily")
+    by_other_days = replace(facts, zones={"daily": "America/New_York"})
+    assert late_start(place.project, by_other_days, "daily") is None
