@@ -12,6 +12,7 @@ from backfill_assets.core.model import Model, Project
 from backfill_assets.plan.changes import other_days
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.missing import upstream_models
 from backfill_assets.plan.stages import PlanWarning, Request
 
 _START = re.compile(r"\W*start\W*[:=]")
@@ -95,12 +96,14 @@ def late_starts(project: Project, facts: Facts, models: Sequence[str]) -> tuple[
 
 
 def _read_by(project: Project, name: str) -> list[str]:
-    """The models that a model reads, directly or not."""
-    found: list[str] = []
-    for each in project.models[name].upstreams:
-        if each.name in project.models:
-            found += [n for n in (each.name, *_read_by(project, each.name)) if n not in found]
-    return found
+    """The models that a model reads, directly or not, the nearest first."""
+    found, next_ones = dict[str, None](), [name]
+    while next_ones:
+        next_ones = [
+            up for each in next_ones for up in upstream_models(project, project.models[each]) if up not in found
+        ]
+        found.update(dict.fromkeys(next_ones))
+    return list(found)
 
 
 def _place(project: Project, model: Model) -> str:
