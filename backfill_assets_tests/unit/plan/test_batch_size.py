@@ -41,7 +41,7 @@ def why(pace: Pace | None, count: int, machine: Machine = SMALL) -> str:
 
 
 def learnt(line: Line, source: str = "what 3 batches took") -> Basis:
-    return Basis(line=line, rows=1, bytes=1, audits=NO_TIME, words="", source=source, size=0, beyond="")
+    return Basis(version="v1", line=line, rows=1, bytes=1, audits=NO_TIME, words="", source=source, size=0, beyond="")
 
 
 def a_line(fixed: float, each: float, smallest: int, largest: int) -> Line:
