@@ -27,6 +27,7 @@ from backfill_assets.core.model import Model
 from backfill_assets.core.segments import Segments
 from backfill_assets.plan.missing import read_window
 from backfill_assets.project.object_store import is_s3
+from backfill_assets.project.spark_settings import of_a_version
 from backfill_assets.sql.parsing import splice
 from backfill_assets.state.versions import table_path
 
@@ -110,7 +111,7 @@ class JobRows:
                 session = self._spark.newSession()
                 if reads_few(job, self._warehouse):
                     self._compiling[key] = interpret(session)
-                for name, value in job.model.spark.items():
+                for name, value in of_a_version(job.model.spark).items():
                     session.conf.set(name, value)
                 # A batch without rows, over none, and a merge that changes nothing are commits as well: the ledger
                 # finds each batch by its commit.
@@ -128,7 +129,7 @@ class JobRows:
         key = _session_key(job)
         with self._lock:
             if (before := self._compiling.pop(key, None)) is not None:
-                for name, value in {**before, **job.model.spark}.items():
+                for name, value in {**before, **of_a_version(job.model.spark)}.items():
                     self._sessions[key].conf.set(name, value)
 
     def _table(self, job: Job) -> DataFrame:

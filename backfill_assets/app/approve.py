@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from backfill_assets.adapters.signatures import sign
-from backfill_assets.app.approver import acting_approver, acting_host
+from backfill_assets.app.approver import acting_approver, acting_host, check_environment
 from backfill_assets.app.context import Context
 from backfill_assets.app.gate import cases_of, why_not_counted
 from backfill_assets.app.preflight import find_gaps
@@ -175,7 +175,9 @@ def approval_statements(
 
     `by` is who it claims to be; with `signs`, a signature will prove it.
     """
-    record, facts = find_approvable(context.control, plan), context.facts()
+    record = find_approvable(context.control, plan)
+    check_environment(context, record.environment, f"plan {record.id}")
+    facts = context.facts()
     cases = cases_of(context, facts)
     complete(record, judge_rows(cases.of_rows(facts, record)))
     case, now = cases.review(facts, record), datetime.now(UTC)
@@ -190,7 +192,9 @@ def approve_plan(context: Context, approval: Approval, facts: Facts | None = Non
     Raises PlanError when it could not count.
     """
     given = replace(approval, account=context.user, host=acting_host(context), recorded=datetime.now(UTC))
-    record, facts = find_approvable(context.control, given.plan), facts or context.facts()
+    record = find_approvable(context.control, given.plan)
+    check_environment(context, record.environment, f"plan {record.id}")
+    facts = facts or context.facts()
     case = cases_of(context, facts).review(facts, record)
     if problem := why_not_counted(context, facts, case, given):
         raise PlanError(

@@ -16,6 +16,16 @@ def acting_approver(context: Context, by: str = "", *, signs: bool = False) -> A
     return Approver(account=context.user, host=acting_host(context), by=by, signs=signs)
 
 
+def check_environment(context: Context, environment: str, what: str) -> None:
+    """Raise PlanError unless `what` is of the project's environment: by the rules of that, who acts is looked at."""
+    if environment != context.environment:
+        raise PlanError(
+            f"{what} is of {environment}, and this project's environment is {context.environment}",
+            why="the rules of its own environment say who may approve it",
+            fix=f"approve it in a project with `environment: {environment}` in backfill.yml",
+        )
+
+
 def acting_host(context: Context) -> str:
     """The machine; with the account that its process runs as, where the deployment asserts another one."""
     return host() + (f" (through the account {account()})" if context.acting not in ("", account()) else "")
@@ -24,15 +34,19 @@ def acting_host(context: Context) -> str:
 def acting_for(context: Context, asserted: str, by_what: str) -> Context:
     """The same, for whom the deployment asserts; `by_what` names what it does that by. Empty: for the system's account.
 
-    Raises PlanError where the process runs as an account that the rules in force list for somebody else. Whoever has
+    Raises PlanError where the process runs as an account that the rules in force know as somebody else's. Whoever has
     that could set the variables of a deployment of their own, and assert anybody.
     """
-    mine, people = account(), context.rules().rules.people
-    if asserted and is_listed(people, mine) and not same_person(people, mine, asserted):
+    if not asserted:
+        return replace(context, acting="")
+    mine, rules = account(), context.rules().rules
+    people = rules.people
+    known = is_listed(people, mine) or mine in {n for names in rules.approvals.owners.values() for n in names}
+    if known and not same_person(people, mine, asserted):
         raise PlanError(
             f"the account {mine} cannot act for {asserted}",
             why=f"{by_what} asserts {asserted}, but this process runs as {mine}, who is {person_of(people, mine)}: an "
-            "account that `people` lists speaks for that person only",
-            fix="run the deployment as an account of its own, which `people` does not list",
+            "account that `people` or `approvals.owners` lists speaks for that person only",
+            fix="run the deployment as an account of its own, which the rules do not list",
         )
     return replace(context, acting=asserted)

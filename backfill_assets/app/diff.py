@@ -117,8 +117,10 @@ def sides_of(context: Context, target: str | None = None) -> tuple[Side, Side]:
         one, _, other = target.partition("..")
         return named(one), named(other)
     record = find_plan(context.control, target) if target else only_open_plan(context.control)
-    shown = context.control.environments.read(record.environment)
-    return replaced_side(shown, context.control.releases.all(record.environment)), named(record.candidate)
+    shown, new = context.control.environments.read(record.environment), named(record.candidate)
+    old = replaced_side(shown, context.control.releases.all(record.environment))
+    pointers = {m: pointer for m, pointer in old.pointers.items() if m in shown.pointers or m in new.pointers}
+    return replace(old, pointers=pointers), new
 
 
 def compare_sides(

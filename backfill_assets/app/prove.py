@@ -25,6 +25,9 @@ from backfill_assets.promote.gate import judge_rows
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.rehearsal import damages, rehearse
 from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, Finding, Proof
+from backfill_assets.state.releases import taken_out
+
+REMOVED = "the janitor removed its tables"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +90,9 @@ def unreadable_rows(context: Context, facts: Facts, scope: Mapping[str, Ranges])
     replaced = replaced_side(facts.environment, facts.releases).pointers
     pointers = [p for name, p in replaced.items() if name in scope]
     lost = damages(context.project, rehearse(pointers, context.storage, context.log, context.control.ledger))
+    for name, out in taken_out(facts.releases, facts.environment.removals).items():
+        if out.removed and name in scope:
+            lost[name] = {**lost.get(name, {}), REMOVED: out.removed}
     cut = {n: {what: part & scope[n] for what, part in problems.items()} for n, problems in lost.items()}
     found = {n: {what: part for what, part in problems.items() if part} for n, problems in cut.items()}
     return {name: problems for name, problems in found.items() if problems}

@@ -74,11 +74,11 @@ def show_views(context: Context, *, environment: str | None) -> ShownViews:
 
 def _refuse_lost_files(context: Context, shown: Environment, models: Sequence[str] | None) -> None:
     """Raise SourceChangedError for files of adopted tables: their owner may have written over them, or deleted them,
-    of which our log of them, whose counts are compared, knows nothing."""
+    of which our log of them, whose counts are compared, knows nothing. None: which ones are read cannot be told."""
     from backfill_assets.adapters.inputs import check_adopted
 
     for name, pointer in shown.pointers.items():
-        for segment, within in pointer.segments.tables() if models is None or name in models else ():
+        for segment, within in pointer.segments.tables() if models and name in models else ():
             for part in within:
                 check_adopted(context.warehouse, name, segment, part)
 

@@ -58,12 +58,8 @@ def resolve_side(name: str, project: Project, control: Control, log: TableLog) -
 def replaced_side(shown: Environment, releases: Sequence[Release]) -> Side:
     """What a plan's rows take the place of: what its environment shows, and what it showed last of models that its
     releases took out of sight. Tables that the janitor removed since are not there to be compared with."""
-    gone = {model: out for model, out in taken_out(releases).items() if model not in shown.pointers}
-    left = {
-        model: Segments(s for s in out.last.segments if (model, s.version) not in shown.removals)
-        for model, out in gone.items()
-    }
-    last = {model: replace(out.last, segments=left[model]) for model, out in gone.items() if left[model]}
+    gone = {m: out for m, out in taken_out(releases, shown.removals).items() if m not in shown.pointers}
+    last = {model: left for model, out in gone.items() if (left := out.left)}
     until = {model: gone[model].release for model in last}
     return Side(name=shown.name, pointers={**last, **shown.pointers}, until=until)
 

@@ -52,7 +52,9 @@ class VersionTables(dg.IOManager):
 
     def handle_output(self, context: dg.OutputContext, obj: BuildRequest) -> None:
         """Build the order's range. Raises Failure, after reporting what is good, when any interval is not green."""
-        self._build(acting(self._runs.context, obj.step.run), obj)
+        with short_failures():
+            context_ = acting(self._runs.context, obj.step.run)
+        self._build(context_, obj)
 
     def load_input(self, context: dg.InputContext) -> DataFrame:
         """The upstream's rows of the asked partitions as a Spark DataFrame, of the version that the code says.

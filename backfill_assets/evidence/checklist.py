@@ -12,7 +12,15 @@ from backfill_assets.core.intervals import Ranges, utc
 from backfill_assets.core.wording import listed
 from backfill_assets.evidence.formatting import count, day, few, moment
 from backfill_assets.evidence.readers import reruns
-from backfill_assets.evidence.sentences import accepted_by, confirmed, in_words, replaces, tests_of
+from backfill_assets.evidence.sentences import (
+    NOT_THERE,
+    accepted_by,
+    confirmed,
+    in_words,
+    not_compared,
+    replaces,
+    tests_of,
+)
 from backfill_assets.evidence.shape import Packet
 
 State = Literal["done", "open", "not needed"]
@@ -214,6 +222,9 @@ def _compared(packet: Packet) -> Iterator[ChecklistLine]:
         yield ChecklistLine(step=8, what=what, state="not needed", why="nothing of it was shown before")
     elif packet.data_diff is None or packet.data_diff.holds is False:
         why = "rows were written again since" if packet.data_diff else "they were not"
+        yield ChecklistLine(step=8, what=what, state="open", why=why)
+    elif left := not_compared(packet):
+        why = f"what was shown once of {few(left)} was not: {NOT_THERE}"
         yield ChecklistLine(step=8, what=what, state="open", why=why)
     else:
         gone = {m.until: None for m in packet.models if m.until}

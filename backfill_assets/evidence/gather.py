@@ -14,7 +14,7 @@ from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.model import Consumer, Model, Project
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.segments import NO_ROWS, logic_of
+from backfill_assets.core.segments import NO_ROWS, Segments, logic_of
 from backfill_assets.core.settings import Cost
 from backfill_assets.core.settling import settling_windows
 from backfill_assets.evidence.inputs import ChangedModel, Inputs, Json, JudgedApproval
@@ -36,6 +36,7 @@ from backfill_assets.state.ledger import Entry, Kind, by_version
 from backfill_assets.state.plans import PlanRecord, PlanStatus, PlanTarget
 from backfill_assets.state.proofs import Proof, newest_proofs
 from backfill_assets.state.releases import PointerMove, Release, TakenOut, taken_out
+from backfill_assets.state.replaced_rows import replaced
 from backfill_assets.state.rules import RulesInForce
 from backfill_assets.state.settling import LAST_LOOK, Settling, settling
 from backfill_assets.state.tables import TableLog, rows_of, still_there, version_coverage
@@ -69,13 +70,14 @@ def gather(
     said = stored_plan(control, plan.id)
     if said is None:
         raise StateError(f"plan {plan.id} has no content", why="an earlier release stored it", fix="apply it again")
-    shown = control.environments.read(plan.environment).pointers
+    now = control.environments.read(plan.environment)
+    shown = now.pointers
     releases, before = control.releases.all(plan.environment), shown
     if after is None and plan.status is PlanStatus.PROMOTED:
         release = _release_of(releases, plan)
         before = release and {m.model: m.before for m in release.moves if m.before is not None}
         releases = [r for r in releases if release and r.revision < release.revision]
-    gone = taken_out(releases)
+    gone = taken_out(releases, now.removals)
     pinned = after or (shown if plan.status is PlanStatus.PROMOTED else {})
     versions = control.versions.all()
     entries = control.ledger.entries([t.model for t in plan.targets])
@@ -187,6 +189,7 @@ def _subject(
     batches = tuple(have.batches(shown & have.green))
     was = before or (out and out.last)
     old = versions.get((name, was.version)) if was else None
+    brings = pinned or (replace(was, segments=Segments.of_table(version, commit, shown)) if was else None)
     left_out = target.intervals - shown if mine else Ranges()  # built, but what moves does not show it
     return ChangedModel(
         target=replace(target, intervals=target.intervals - left_out),
@@ -195,6 +198,7 @@ def _subject(
         before=before,
         old=old,
         out=None if before else out,
+        same_rows=not before and out is not None and not _others_than(out, brings, log, model.cadence),
         complete=have.complete,
         shown=shown,
         kept=kept,
@@ -207,6 +211,14 @@ def _subject(
         new_rows=_within(log.rows(name, version, commit), shown) if commit >= 0 else {},
         rewired=_rewired(project, old, record),
     )
+
+
+def _others_than(out: TakenOut, now: Pointer | None, log: TableLog, cadence: Cadence) -> Ranges:
+    """What comes back of a model with other rows than it had, as far as it can be told."""
+    try:
+        return out.removed | replaced(out.last, now, log, cadence)
+    except StateError:
+        return out.last.covers
 
 
 def _unsettled(

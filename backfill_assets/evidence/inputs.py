@@ -43,6 +43,8 @@ class ChangedModel:
     """The version that `before` shows, or `out` did last."""
     out: TakenOut | None = None
     """Where nothing of it is shown before: what was once, and the release that took it out of sight."""
+    same_rows: bool = False
+    """Whether just the rows of `out` come back, and others beside."""
     complete: Ranges
     """What of the version is built and audited green."""
     shown: Ranges

@@ -47,6 +47,7 @@ def model_part(s: ChangedModel, inputs: Inputs) -> ModelPart:
         version=s.target.version,
         before=_before(s),
         until=s.out.release if s.out else "",
+        same_rows=s.same_rows,
         change=Change(**change_json(change, inputs.said.because.get(s.target.model, ()))) if change else None,
         columns=_columns(s, change),
         code=_code(s),

@@ -27,6 +27,7 @@ from backfill_assets.plan.scope_text import scope_rows
 from backfill_assets.state.required_approvals import titled
 
 SAID = 3
+NOT_THERE = "its tables were removed since, or an earlier release of this program made the comparison"
 """How many columns of a model are told of one by one."""
 
 
@@ -253,6 +254,8 @@ def reminders(packet: Packet) -> list[str]:
         said.append("Old and new values were compared, but some rows were written again since: compare them again.")
     if packet.data_diff is None and any(map(replaces, packet.models)):
         said.append("Old and new values were not compared; only the number of rows was.")
+    if left := not_compared(packet):
+        said.append(f"What was shown once of {few(left)} was not compared: {NOT_THERE}.")
     return said
 
 
@@ -293,7 +296,16 @@ def in_words(m: ModelPart, some: Ranges) -> str:
 
 def replaces(m: ModelPart) -> bool:
     """Whether its rows are beside others that are, or were, shown: not where just those come back to sight."""
-    return m.before is not None and not (m.until and m.before == m.version)
+    return m.before is not None and not m.same_rows
+
+
+def not_compared(packet: Packet) -> list[str]:
+    """Models of a comparison that holds which it did not set against what was shown of them once: its tables were
+    removed, or an earlier release made it."""
+    if packet.data_diff is None or packet.data_diff.holds is False:
+        return []
+    until = {m.model: (compared(packet.data_diff, m.model) or {}).get("until") for m in packet.models if m.until}
+    return [m.model for m in packet.models if replaces(m) and m.model in until and until[m.model] != m.until]
 
 
 def in_scope(m: ModelPart) -> str:

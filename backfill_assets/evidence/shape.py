@@ -158,6 +158,7 @@ class ModelPart(Part):
     until: str = Field(
         default="", description="Of a model that is not shown any more: the release that took `before` out of sight."
     )
+    same_rows: bool = Field(default=False, description="Of such a model: whether it comes back with the rows it had.")
     change: Change | None
     columns: list[ColumnPart]
     code: Code

@@ -102,9 +102,10 @@ def casts(model: Model, wanted: TableColumns, there: TableColumns, *, copying: b
         if of_another_time:  # no query can give that type: `cadence:` decides which one the time column has
             others = f"; of the other columns: {own}" if len(wrong) > 1 else ""
             own = (
-                f"a {model.cadence.value} model has no such {model.time_column}, and --copy casts none: write the "
-                f"table once more with {of_another_time} and adopt that; or declare the table in sources.yml, let the "
-                f"query of {model.path.name} read it with {of_another_time}, and build it: backfill apply{others}"
+                f"{model.name} is {model.cadence.value}: it has no such {model.time_column}, and --copy casts none: "
+                f"write the table once more with {of_another_time} and adopt that; or declare the table in "
+                f"sources.yml, let the query of {model.path.name} read it with {of_another_time}, and build it: "
+                f"backfill apply{others}"
             )
         raise PlanError(
             f"the table's columns are not those of {model.name}",

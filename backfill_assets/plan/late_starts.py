@@ -51,7 +51,7 @@ def late_start(project: Project, facts: Facts, name: str) -> LateStart | None:
     if model is None or pointer is None or other_days(project, facts, name):
         return None
     before = pointer.covers.until(model.cadence.ceil(model.start))
-    if not before:
+    if not before or before.intervals[0].start >= model.start:  # of another cadence, whose first interval begins later
         return None
     return LateStart(model=name, place=_place(project, model), start=model.start, before=before)
 
@@ -99,9 +99,8 @@ def _read_by(project: Project, name: str) -> list[str]:
     """The models that a model reads, directly or not, the nearest first."""
     found, next_ones = dict[str, None](), [name]
     while next_ones:
-        next_ones = [
-            up for each in next_ones for up in upstream_models(project, project.models[each]) if up not in found
-        ]
+        ups = (up for each in next_ones for up in upstream_models(project, project.models[each]))
+        next_ones = list(dict.fromkeys(up for up in ups if up not in found))
         found.update(dict.fromkeys(next_ones))
     return list(found)
 

@@ -39,7 +39,9 @@ def build_reason(project: Project, facts: Facts, name: str, have: Coverage, miss
 
 def shown_before(facts: Facts, name: str) -> str:
     """That a model was shown until a release took it out of sight; "" where it is shown, or never was."""
-    out = None if name in facts.environment.pointers else taken_out(facts.releases).get(name)
+    if name in facts.environment.pointers or name not in facts.out_of_sight:
+        return ""
+    out = taken_out(facts.releases, facts.environment.removals).get(name)
     return f"shown before, until release {out.release} (taken out of {facts.environment.name})" if out else ""
 
 

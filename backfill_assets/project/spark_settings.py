@@ -86,10 +86,20 @@ def wrong_setting(settings: Mapping[str, str]) -> str:
     '`spark.sql.variable.substitute` is false in every session'
     """
     for name, fixed in SESSION.items():
-        if (value := settings.get(name)) is not None and value.lower() != fixed.lower():
+        if (value := settings.get(name)) is not None and value not in (fixed, fixed.title()):
             own = f": {_OTHER_ZONES}" if name == SESSION_ZONE else ""
             return f"`{name}` is {fixed} in every session{own}"
     return ""
+
+
+def of_a_version(settings: Mapping[str, str]) -> dict[str, str]:
+    """What a version's session has by its definition. One of an earlier release may have a time zone of its own, which
+    its rows are computed by for as long as it is shown; nothing else of what every session has.
+
+    >>> of_a_version({"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.variable.substitute": "true"})
+    {'spark.sql.session.timeZone': 'Asia/Tokyo'}
+    """
+    return {name: value for name, value in settings.items() if name == SESSION_ZONE or name not in SESSION}
 
 
 def is_region(name: str) -> bool:

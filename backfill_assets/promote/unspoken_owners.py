@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import re
+
 from backfill_assets.core.wording import first_few
-from backfill_assets.state.approval_validity import somebody_may
+from backfill_assets.state.approval_validity import listed_for
+from backfill_assets.state.people import is_listed, same_person
 from backfill_assets.state.required_approvals import everybody
 from backfill_assets.state.rules import Rules, RulesInForce
+from backfill_assets.state.signers import principals
 
 
 def unspoken_owners(rules: Rules) -> tuple[str, ...]:
-    """Whom the rules ask, and for whom they list no account or key, or anybody else. A name without an @ is taken for
-    an account's own."""
-    approvals, signed = rules.approvals, rules.approvals.signatures == "required"
-    if not approvals.required or (approvals.self and not signed):
+    """Whom the rules ask, and for whom nobody can speak: who may has no account by the rules, nor a key. A name such as
+    `ana` is taken for an account's own; an address, or `team:growth`, is none."""
+    if not rules.approvals.required or (rules.approvals.self and rules.approvals.signatures != "required"):
         return ()
     models = {*rules.owners, *rules.validation, *(m for reader in rules.consumers.values() for m in reader.reads)}
     asked = sorted(everybody(rules, models))
-    return tuple(name for name in asked if (signed or "@" in name) and not somebody_may(name, rules))
+    return tuple(o for o in asked if o and not any(_can_speak(name, rules) for name in listed_for(o, rules) or (o,)))
+
+
+def _can_speak(name: str, rules: Rules) -> bool:
+    if any(same_person(rules.people, name, key) for key in principals(rules.signers)):
+        return True
+    return rules.approvals.signatures != "required" and (is_listed(rules.people, name) or not re.search("[@:]", name))
 
 
 def unspoken_words(found: RulesInForce) -> tuple[str, ...]:

@@ -185,18 +185,39 @@ class TakenOut:
     """As it was shown last."""
     release: str
     """The one that took it out of sight."""
+    removed: Ranges = NOTHING
+    """Of which the janitor removed the tables since."""
+
+    @property
+    def left(self) -> Pointer | None:
+        """What is there still of what was shown."""
+        segments = self.last.segments.without(self.removed)
+        return replace(self.last, segments=segments) if segments else None
 
 
-def taken_out(releases: Sequence[Release]) -> dict[str, TakenOut]:
-    """Model → what was shown of it last, of the whole models that the last of these releases does not show any more."""
-    gone: dict[str, str] = {}
+def taken_out(releases: Sequence[Release], removals: Mapping[tuple[str, str], int]) -> dict[str, TakenOut]:
+    """Model → what was shown of it last, of the whole models that the last of these releases does not show any more.
+
+    `removals` are of model and version: the revision at which the janitor last removed the table. One that was built
+    again since, and shown, is there.
+    """
+    gone: dict[str, Release] = {}
     for release in sorted(releases, key=lambda r: r.revision):
         for move in release.moves:
             gone.pop(move.model, None)
             if move.before is not None and move.after is None:
-                gone[move.model] = release.id
+                gone[move.model] = release
     last = out_of_sight(releases) if gone else {}
-    return {name: TakenOut(last=last[name], release=release) for name, release in gone.items() if name in last}
+
+    def removed(pointer: Pointer, since: Release) -> Ranges:
+        tables = ((s, removals.get((pointer.model, s.version), -1)) for s in pointer.segments)
+        return Ranges.of(s.interval for s, at in tables if at >= since.revision)
+
+    return {
+        name: TakenOut(last=last[name], release=out.id, removed=removed(last[name], out))
+        for name, out in gone.items()
+        if name in last
+    }
 
 
 def replacements(releases: Sequence[Release]) -> dict[str, dict[str, Ranges]]:

@@ -117,6 +117,10 @@ def test_nobody_makes_a_deployment_of_their_own(instance: dg.DagsterInstance, mo
         said = refusal(place, instance, job, "ana", **config)
         assert "the account dev cannot act for ana" in said, said
         assert "the run tag `user` asserts ana" in said and "who is dev@example.com" in said
+    elsewhere = replace(place.project.settings, environment="scratch", people={})
+    theirs = replace(place, project=with_changes(place.project, settings=elsewhere))
+    said = refusal(theirs, instance, "approve", "ana", plan=plan)
+    assert f"plan {plan} is of prod, and this project's environment is scratch" in said, said
     assert place.control.approvals.of([plan]) == [] and version(place) == "base-1"
     assert "may not approve" in refusal(place, instance, "approve", "dev", plan=plan)
 

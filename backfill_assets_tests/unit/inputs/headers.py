@@ -201,6 +201,7 @@ CASES: list[tuple[str, int, str]] = [
     ("unmask: {clicks: yes}", 0, "put it in quotes"),
     ("contract: {rules: [{rule: on}]}", 0, "put it in quotes"),
     ("code_version: 1.10", 0, "write it in quotes"),
+    ("spark: {spark.sql.session.timeZone: utc}", 0, "is UTC in every session"),
     ("spark: {spark.sql.session.timeZone: Nowhere/Land}", 0, "is UTC in every session"),
     ("spark: {spark.sql.session.timeZone: Europe/Berlin}", 0, "give the model a `time_zone`"),
     ("spark: {spark.sql.session.timeZone: ''}", 0, "is UTC in every session"),

@@ -11,10 +11,10 @@ import pytest
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.status import read_status
-from backfill_assets.core.intervals import utc
+from backfill_assets.core.intervals import Cadence, Ranges, utc
 from backfill_assets.plan.late_starts import late_start
 from backfill_assets.plan.stages import Request
-from backfill_assets_tests.projects import backfill_here, small_project
+from backfill_assets_tests.projects import backfill_here, days, small_project
 from backfill_assets_tests.unsparked import build, promoted, prove, unsparked
 
 FOURTH = Request(forward_only=utc("2024-01-04"))
@@ -116,3 +116,15 @@ def test_days_of_another_zone_are_no_later_start(shop: Path) -> None:
     assert late_start(place.project, facts, "daily")
     by_other_days = replace(facts, zones={"daily": "America/New_York"})
     assert late_start(place.project, by_other_days, "daily") is None
+
+
+def test_weeks_begin_later_than_a_start_in_their_middle(shop: Path) -> None:
+    """Of a model that has weeks by now: its `start:` is what it was."""
+    place = unsparked(shop)
+    facts, pointer = place.facts(), place.facts().environment.pointers["daily"]
+    weekly = replace(place.project.models["daily"], cadence=Cadence.WEEKLY, start=utc("2024-01-03"))
+    project = replace(place.project, models={**place.project.models, "daily": weekly})
+    shown = replace(pointer, segments=pointer.segments.cut(Ranges((days("2024-01-03", "2024-01-10"),))))
+    pointers = {**facts.environment.pointers, "daily": shown}
+    facts = replace(facts, environment=replace(facts.environment, pointers=pointers))
+    assert late_start(project, facts, "daily") is None

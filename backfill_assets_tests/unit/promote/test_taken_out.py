@@ -13,16 +13,18 @@ from backfill_assets.app.diff import sides_of
 from backfill_assets.app.evidence import read_release_evidence, write_evidence
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
+from backfill_assets.app.prove import REMOVED, unreadable_rows
 from backfill_assets.app.rollback import roll_back
 from backfill_assets.compare.diff_text import old_side
 from backfill_assets.compare.questions import questions
 from backfill_assets.compare.sides import Side, replaced_side, resolve_side
 from backfill_assets.core.errors import BackfillError
-from backfill_assets.evidence.sentences import replaces, what_changed
-from backfill_assets.plan.stages import Build
+from backfill_assets.evidence.checklist import _compared as compared_lines
+from backfill_assets.evidence.sentences import not_compared, replaces, what_changed
+from backfill_assets.plan.stages import Build, Request
 from backfill_assets.state.releases import taken_out
 from backfill_assets_tests.projects import RUNNING, small_project
-from backfill_assets_tests.unsparked import build, promoted, unsparked
+from backfill_assets_tests.unsparked import build, promoted, prove, unsparked
 
 READERS = """
 last_verified: 2024-01-03
@@ -113,10 +115,52 @@ def test_what_the_janitor_removed_is_not_compared_with(shown: Path) -> None:
     """Its table is gone: there is no old side."""
     place = brought_back(shown, "sum(now.total) + 1")
     now, releases = place.control.environments.read("prod"), place.control.releases.all("prod")
-    [(name, out)] = taken_out(releases).items()
-    gone = replace(now, removals={(name, s.version): 1 for s in out.last.segments})
+    [(name, out)] = taken_out(releases, {}).items()
+
+    def at(revision: int) -> Side:
+        return replaced_side(replace(now, removals={(name, s.version): revision for s in out.last.segments}), releases)
+
     assert "running" in replaced_side(now, releases).pointers
-    assert "running" not in replaced_side(gone, releases).pointers and not replaced_side(gone, releases).until
+    assert "running" not in at(now.revision).pointers and not at(now.revision).until
+    assert "running" in at(1).pointers, "it was removed before it was shown: it was built again"
+
+
+@pytest.mark.parametrize("other", ["", "sum(now.total) + 1"])
+def test_nobody_is_told_of_a_comparison_with_what_is_gone(shown: Path, other: str) -> None:
+    """The packet says that it was not compared, and a comparison finds it, for the owner to accept."""
+    last = unsparked(shown).control.environments.read("prod").pointers["running"]
+    assert roll_back(unsparked(shown, user="dev"), "nothing", ["running"]).ended.moved is not None
+    place = unsparked(shown, user="dev")
+    marked = place.control.removals.mark_for_deletion(
+        {("running", last.version): ("old", 1)}, revision=place.control.environments.revision(), by="dev"
+    )
+    for removal in marked:
+        place.storage.remove(removal.model, removal.version)
+        place.control.removals.finish(removal)
+    text = RUNNING.format(batch_size=5).replace("sum(now.total)", other or "sum(now.total)")
+    (shown / "models" / "running.sql").write_text(text)
+    place = unsparked(shown, user="dev")
+    build(place)
+    [plan] = [p for p in place.control.plans.all() if p.live]
+    prove(place, plan.id)
+    packet = write_evidence(place).packet
+    part = next(m for m in packet.models if m.model == "running")
+    assert replaces(part) and not part.same_rows and not_compared(packet) == ["running"]
+    line = next(iter(compared_lines(packet)))
+    assert line.state == "open" and line.why.startswith("what was shown once of running was not: its tables were remo")
+    assert unreadable_rows(place, place.facts(), {"running": last.covers}) == {"running": {REMOVED: last.covers}}
+
+
+def test_a_plan_of_others_is_not_compared_with_it(shown: Path) -> None:
+    """Nothing of the plan takes its place: nothing of it is lost."""
+    assert roll_back(unsparked(shown, user="dev"), "nothing", ["running"]).ended.moved is not None
+    (shown / "models" / "running.sql").write_text(RUNNING.format(batch_size=5))
+    model = shown / "models" / "daily.sql"
+    model.write_text(model.read_text().replace("sum(amount)", "sum(amount) + 1"))
+    place = unsparked(shown, user="dev")
+    build(place, Request(select=("daily",)))
+    old, new = sides_of(place)
+    assert old.pointers.keys() == new.pointers.keys() == {"daily"}
 
 
 def test_a_changed_upstream_waits_for_it_to_go(shown: Path) -> None:

@@ -25,6 +25,10 @@ SIGNED = ApprovalRules(signatures="required")
         pytest.param(ASKED, (ANA, CFO), id="no people; an account may be called dev"),
         pytest.param(replace(ASKED, people={ANA: ("ana",)}), (CFO,), id="an account"),
         pytest.param(replace(ASKED, approvals=ApprovalRules(owners={CFO: ("bo",)})), (ANA,), id="somebody else"),
+        pytest.param(replace(ASKED, owners={"a": "team:x"}), (CFO, "team:x"), id="no account is called so"),
+        pytest.param(
+            replace(ASKED, approvals=ApprovalRules(owners={CFO: (ANA,)})), (ANA, CFO), id="somebody without an account"
+        ),
         pytest.param(replace(ASKED, approvals=ApprovalRules(self=True)), (), id="a team of one"),
         pytest.param(replace(ASKED, approvals=ApprovalRules(required=False)), (), id="nobody is asked"),
         pytest.param(replace(ASKED, approvals=SIGNED, people={ANA: ("ana",)}), (ANA, CFO, "dev"), id="keys only"),
