@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-WEEKEND = (5, 6)
 FIRST, BEGIN, END = date(2024, 1, 1), date(2024, 2, 2), date(2024, 2, 6)
 SOURCES = (EMBEDDED_PROJECT / "sources.yml").read_text().replace("path: .backfill/", "path: ")
 """The demo's: they say how late rows come."""
@@ -135,9 +134,8 @@ def shop(
 
 @pytest.mark.timeout(1800)
 def test_a_month_of_routine_runs(spark: SparkSession, tmp_path: Path, environment: str) -> None:
-    """From the second day of a shop on, a run each working day's morning, and nobody else does anything: each settled
-    day is what all deliveries amount to, when it settles and when the month is over; what is marked as provisional is
-    the rest."""
+    """From the second day of a shop on, a run each morning, and nobody else does anything: each settled day is what all
+    deliveries amount to, when it settles and when the month is over; what is marked as provisional is the rest."""
     begin, end = date(2024, 1, 3), date(2024, 2, 2)
     models = {"conversions.sql": COUNTED}
     root, delivered = shop(tmp_path, environment, models, begin=begin, end=end, events=60_000)
@@ -147,8 +145,6 @@ def test_a_month_of_routine_runs(spark: SparkSession, tmp_path: Path, environmen
     for number in range((end - begin).days):
         today = begin + timedelta(days=number + 1)
         land(delivered, root, today - timedelta(days=1), today - timedelta(days=1))
-        if today.weekday() in WEEKEND:
-            continue
         clock(root, today)
         done = extend(Context.open(root))
         assert not done.held and done.promoted.verdict.open and done.settled.replaced, (today, done.held)
