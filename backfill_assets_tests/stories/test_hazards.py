@@ -186,7 +186,7 @@ def test_no_option_promotes_an_empty_or_a_shrunken_table(shop: Path, environment
     for select, end_bounded, ignore_cron in flags:
         request = Request(select=select, end_bounded=end_bounded, ignore_cron=ignore_cron)
         verdict = promote_plan(place, request).verdict
-        assert any(o.what == f"{environment} would lose" for o in verdict.obstacles), (request, verdict)
+        assert any(o.what.endswith(f"{environment} would lose") for o in verdict.obstacles), (request, verdict)
     for first, last in [("2024-01-01", "2024-01-02"), ("2024-01-05", "2024-01-06")]:
         span = days(first, last)
         verdict = promote_plan(place, Request(start=span.start, end=span.end)).verdict
