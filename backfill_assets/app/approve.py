@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from backfill_assets.adapters.signatures import sign
-from backfill_assets.app.approver import acting_approver, acting_host, check_environment
+from backfill_assets.app.approver import acting_approver, acting_host
 from backfill_assets.app.context import Context
 from backfill_assets.app.gate import cases_of, why_not_counted
 from backfill_assets.app.preflight import find_gaps
@@ -29,6 +29,7 @@ from backfill_assets.promote.gate import judge_rows
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.rules_change import RulesChange
 from backfill_assets.state.approvals import Approval, approval_of
+from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.rules import Rules
 
 
@@ -175,9 +176,7 @@ def approval_statements(
 
     `by` is who it claims to be; with `signs`, a signature will prove it.
     """
-    record = find_approvable(context.control, plan)
-    check_environment(context, record.environment, f"plan {record.id}")
-    facts = context.facts()
+    record, facts = _approvable(context, plan), context.facts()
     cases = cases_of(context, facts)
     complete(record, judge_rows(cases.of_rows(facts, record)))
     case, now = cases.review(facts, record), datetime.now(UTC)
@@ -186,15 +185,25 @@ def approval_statements(
     )
 
 
+def _approvable(context: Context, plan: str) -> PlanRecord:
+    """A plan of the project's environment: by the rules of that, who acts is looked at (`acting_for`)."""
+    record = find_approvable(context.control, plan)
+    if record.environment != context.environment:
+        raise PlanError(
+            f"plan {record.id} is of {record.environment}, and this project's environment is {context.environment}",
+            why="the rules of its own environment say who may approve it",
+            fix=f"approve it in a project with `environment: {record.environment}` in backfill.yml",
+        )
+    return record
+
+
 def approve_plan(context: Context, approval: Approval, facts: Facts | None = None) -> Approval:
     """Record an approval as given by the account that acts, now, by `facts` or as they are read here.
 
     Raises PlanError when it could not count.
     """
     given = replace(approval, account=context.user, host=acting_host(context), recorded=datetime.now(UTC))
-    record = find_approvable(context.control, given.plan)
-    check_environment(context, record.environment, f"plan {record.id}")
-    facts = facts or context.facts()
+    record, facts = _approvable(context, given.plan), facts or context.facts()
     case = cases_of(context, facts).review(facts, record)
     if problem := why_not_counted(context, facts, case, given):
         raise PlanError(

@@ -16,16 +16,6 @@ def acting_approver(context: Context, by: str = "", *, signs: bool = False) -> A
     return Approver(account=context.user, host=acting_host(context), by=by, signs=signs)
 
 
-def check_environment(context: Context, environment: str, what: str) -> None:
-    """Raise PlanError unless `what` is of the project's environment: by the rules of that, who acts is looked at."""
-    if environment != context.environment:
-        raise PlanError(
-            f"{what} is of {environment}, and this project's environment is {context.environment}",
-            why="the rules of its own environment say who may approve it",
-            fix=f"approve it in a project with `environment: {environment}` in backfill.yml",
-        )
-
-
 def acting_host(context: Context) -> str:
     """The machine; with the account that its process runs as, where the deployment asserts another one."""
     return host() + (f" (through the account {account()})" if context.acting not in ("", account()) else "")

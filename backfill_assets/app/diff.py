@@ -25,6 +25,7 @@ from backfill_assets.plan.proof import Drift, kept_readers
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.lifecycle import find_plan, only_open_plan
 from backfill_assets.state.proofs import DIFF, newest_proofs
+from backfill_assets.state.releases import out_of_sight, taken_out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +119,8 @@ def sides_of(context: Context, target: str | None = None) -> tuple[Side, Side]:
         return named(one), named(other)
     record = find_plan(context.control, target) if target else only_open_plan(context.control)
     shown, new = context.control.environments.read(record.environment), named(record.candidate)
-    old = replaced_side(shown, context.control.releases.all(record.environment))
+    releases = context.control.releases.all(record.environment)
+    old = replaced_side(shown, taken_out(releases, out_of_sight(releases), shown.removals))
     pointers = {m: pointer for m, pointer in old.pointers.items() if m in shown.pointers or m in new.pointers}
     return replace(old, pointers=pointers), new
 

@@ -25,7 +25,6 @@ from backfill_assets.promote.gate import judge_rows
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.rehearsal import damages, rehearse
 from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, Finding, Proof
-from backfill_assets.state.releases import taken_out
 
 REMOVED = "the janitor removed its tables"
 
@@ -87,10 +86,10 @@ def prove_plan(context: Context, plan: str, drift: Sequence[Drift], facts: Facts
 
 def unreadable_rows(context: Context, facts: Facts, scope: Mapping[str, Ranges]) -> dict[str, dict[str, Ranges]]:
     """What of the published intervals that change cannot be read: by model, what is wrong with files and where."""
-    replaced = replaced_side(facts.environment, facts.releases).pointers
+    replaced = replaced_side(facts.environment, facts.taken_out).pointers
     pointers = [p for name, p in replaced.items() if name in scope]
     lost = damages(context.project, rehearse(pointers, context.storage, context.log, context.control.ledger))
-    for name, out in taken_out(facts.releases, facts.environment.removals).items():
+    for name, out in facts.taken_out.items():
         if out.removed and name in scope:
             lost[name] = {**lost.get(name, {}), REMOVED: out.removed}
     cut = {n: {what: part & scope[n] for what, part in problems.items()} for n, problems in lost.items()}

@@ -138,13 +138,10 @@ def _check_approvals(root: Path) -> DoctorCheck:
     from backfill_assets.app.context import Context
     from backfill_assets.promote.unspoken_owners import unspoken_words
 
-    words: list[str] = []
-
-    def approvals() -> str:
-        words.extend(unspoken_words(Context.open(root).rules()))
-        return "; ".join(words) or "somebody can approve for each owner"
-
-    return replace(_check("approvals", approvals), warns=bool(words))
+    check = _check("approvals", lambda: "; ".join(unspoken_words(Context.open(root).rules())))
+    if not check.found:
+        return replace(check, found="somebody can approve for each owner")
+    return replace(check, warns=check.ok)
 
 
 def _check(name: str, look: Callable[[], str]) -> DoctorCheck:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from backfill_assets.audits.digest import audits_digest
@@ -14,7 +14,7 @@ from backfill_assets.core.segments import Segments
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, by_version
-from backfill_assets.state.releases import Release, find_release, shown_at, taken_out
+from backfill_assets.state.releases import TakenOut, find_release, shown_at
 from backfill_assets.state.tables import TableLog, version_coverage
 
 VERSION_SIGN = "@"
@@ -55,10 +55,9 @@ def resolve_side(name: str, project: Project, control: Control, log: TableLog) -
     return _release(name, control)
 
 
-def replaced_side(shown: Environment, releases: Sequence[Release]) -> Side:
-    """What a plan's rows take the place of: what its environment shows, and what it showed last of models that its
-    releases took out of sight. Tables that the janitor removed since are not there to be compared with."""
-    gone = {m: out for m, out in taken_out(releases, shown.removals).items() if m not in shown.pointers}
+def replaced_side(shown: Environment, gone: Mapping[str, TakenOut]) -> Side:
+    """What a plan's rows take the place of: what its environment shows, and what it showed last of models that are
+    gone. Tables that the janitor removed since are not there to be compared with."""
     last = {model: left for model, out in gone.items() if (left := out.left)}
     until = {model: gone[model].release for model in last}
     return Side(name=shown.name, pointers={**last, **shown.pointers}, until=until)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 
 from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.intervals import Cadence
@@ -26,6 +27,16 @@ def first_few(names: Iterable[str], most: int = SHOWN) -> str:
     every = list(names)
     more = f" and {len(every) - most} more" if len(every) > most else ""
     return ", ".join(every[:most]) + more
+
+
+def day_text(instant: datetime) -> str:
+    """As `start:` says it.
+
+    >>> from backfill_assets.core.intervals import utc
+    >>> day_text(utc("2024-03-01")), day_text(utc("2024-03-01T06:00"))
+    ('2024-03-01', '2024-03-01T06:00')
+    """
+    return f"{instant:%Y-%m-%d}" if instant == Cadence.DAILY.floor(instant) else f"{instant:%Y-%m-%dT%H:%M}"
 
 
 def amount(intervals: int, cadence: Cadence) -> str:

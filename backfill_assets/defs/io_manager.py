@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from backfill_assets.app.context import Context
 from backfill_assets.build.build import build
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.core.errors import BuildError
@@ -52,9 +51,7 @@ class VersionTables(dg.IOManager):
 
     def handle_output(self, context: dg.OutputContext, obj: BuildRequest) -> None:
         """Build the order's range. Raises Failure, after reporting what is good, when any interval is not green."""
-        with short_failures():
-            context_ = acting(self._runs.context, obj.step.run)
-        self._build(context_, obj)
+        self._build(obj)
 
     def load_input(self, context: dg.InputContext) -> DataFrame:
         """The upstream's rows of the asked partitions as a Spark DataFrame, of the version that the code says.
@@ -81,9 +78,10 @@ class VersionTables(dg.IOManager):
             return candidate_frame(self._runs.context, plan, model, asked)
         return version_frame(self._runs.context, model, asked)
 
-    def _build(self, context: Context, order: BuildRequest) -> None:
+    def _build(self, order: BuildRequest) -> None:
         step, model = order.step, order.model
         with short_failures():
+            context = acting(self._runs.context, step.run)
             require_lasting(step.instance)
             keys = step.partition_keys if step.has_partition_key or step.has_partition_key_range else []
             interval = chosen(model.cadence, keys, step.run.tags)

@@ -35,7 +35,7 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import Entry, Kind, by_version
 from backfill_assets.state.plans import PlanRecord, PlanStatus, PlanTarget
 from backfill_assets.state.proofs import Proof, newest_proofs
-from backfill_assets.state.releases import PointerMove, Release, TakenOut, taken_out
+from backfill_assets.state.releases import PointerMove, Release, TakenOut, out_of_sight, taken_out
 from backfill_assets.state.replaced_rows import replaced
 from backfill_assets.state.rules import RulesInForce
 from backfill_assets.state.settling import LAST_LOOK, Settling, settling
@@ -77,7 +77,7 @@ def gather(
         release = _release_of(releases, plan)
         before = release and {m.model: m.before for m in release.moves if m.before is not None}
         releases = [r for r in releases if release and r.revision < release.revision]
-    gone = taken_out(releases, now.removals)
+    gone = taken_out(releases, out_of_sight(releases), now.removals)
     pinned = after or (shown if plan.status is PlanStatus.PROMOTED else {})
     versions = control.versions.all()
     entries = control.ledger.entries([t.model for t in plan.targets])

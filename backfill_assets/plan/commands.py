@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import cast
 
 from backfill_assets.core.intervals import Cadence, Ranges
+from backfill_assets.core.wording import day_text
 from backfill_assets.plan.request_options import ONLY, REQUEST_OPTIONS
 from backfill_assets.plan.stages import Request
 from backfill_assets.state.plans import PlanRecord
@@ -52,10 +53,10 @@ def apply_command(request: Request, model: str = "") -> str:
     words += [f"--where {shlex.quote(request.where)}"] if request.where else []
     words += [f"--ids {shlex.quote(request.ids.file)}"] if request.ids else []
     words += ["--all-versions"] * request.all_versions
-    words += [f"--forward-only {_first(request.forward_only)}"] if request.forward_only else []
+    words += [f"--forward-only {day_text(request.forward_only)}"] if request.forward_only else []
     chosen = (model,) if model and not request.restate and not request.forward_only else request.select
     words += [f"--select {shlex.quote(name)}" for name in chosen]
-    words += [f"--start {_first(request.start)}"] if request.start else []
+    words += [f"--start {day_text(request.start)}"] if request.start else []
     words += [f"--end {_last(request.end)}"] if request.end else []
     words += ["--end-bounded"] * request.end_bounded + ["--ignore-cron"] * request.ignore_cron
     words += [f"--strategy {shlex.quote(f'{name}={way}')}" for name, way in request.strategies]
@@ -106,10 +107,6 @@ def with_why(command: str, request: Request) -> str:
     "backfill apply --why 'clicks count once'"
     """
     return f"{command} --why {shlex.quote(request.why)}" if request.why else command
-
-
-def _first(instant: datetime) -> str:
-    return f"{instant:%Y-%m-%d}" if instant == Cadence.DAILY.floor(instant) else f"{instant:%Y-%m-%dT%H:%M}"
 
 
 def _last(end: datetime) -> str:

@@ -26,7 +26,7 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.history import History
 from backfill_assets.state.ledger import Coverage, EntriesByVersion, Entry
-from backfill_assets.state.releases import Release, out_of_sight
+from backfill_assets.state.releases import Release, TakenOut, out_of_sight, taken_out
 from backfill_assets.state.rules import Rules, RulesInForce, declared_rules
 from backfill_assets.state.settling import Settling
 from backfill_assets.state.shown_state import ShownState, as_shown, shown_state
@@ -82,6 +82,8 @@ class Facts:
     shown."""
     out_of_sight: Mapping[str, Pointer] = field(default_factory=dict[str, Pointer])
     """What a rollback took out of sight, as it was shown last: models, and intervals of models."""
+    taken_out: Mapping[str, TakenOut] = field(default_factory=dict[str, TakenOut])
+    """The whole models among these, with the release that did it."""
     releases: Sequence[Release] = ()
     """All of the environment, oldest first. They grow with the years, and are read once."""
     rules: RulesInForce | None = None
@@ -192,6 +194,7 @@ def read_facts(
     heads = {name: head for name, (_, head) in seen.items()}
     others = changed_texts(project, versions, coverage, heads)
     releases = control.releases.all(environment)
+    last = out_of_sight(releases)
     facts = Facts(
         now=now,
         environment=shown,
@@ -202,7 +205,8 @@ def read_facts(
         written={name: written_then(record.definition) for name, record in recorded.items()},
         spelled={key: tuple(c for c, _ in record.columns) for key, record in versions.items() if key[0] in names},
         released=_released(project, shown, releases, names),
-        out_of_sight=out_of_sight(releases),
+        out_of_sight=last,
+        taken_out=taken_out(releases, last, shown.removals),
         releases=releases,
         standing=states,
         entries=groups,

@@ -9,6 +9,8 @@ from datetime import datetime
 
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Model, Project
+from backfill_assets.core.reach import reach
+from backfill_assets.core.wording import day_text
 from backfill_assets.plan.changes import other_days
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.facts import Facts
@@ -28,12 +30,12 @@ class LateStart:
     before: Ranges
 
     def __str__(self) -> str:
-        return f"`start: {_day(self.start)}` ({self.place})"
+        return f"`start: {day_text(self.start)}` ({self.place})"
 
     @property
     def put_back(self) -> str:
         """How its days are its own again."""
-        return f"put `start: {_day(self.before.intervals[0].start)}` back in {self.place}"
+        return f"put `start: {day_text(self.before.intervals[0].start)}` back in {self.place}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,7 @@ def late_start(project: Project, facts: Facts, name: str) -> LateStart | None:
 
 def cause_of_loss(project: Project, facts: Facts, name: str, lost: Ranges) -> Loss | None:
     """The `start:`, of the model or of one that it reads, that begins after days that would be lost."""
-    for each in (name, *_read_by(project, name)):
+    for each in (name, *reach([name], lambda n: upstream_models(project, project.models[n]))):
         if (found := late_start(project, facts, each)) and (
             part := lost.until(project.models[each].cadence.ceil(found.start))
         ):
@@ -86,7 +88,7 @@ def late_starts(project: Project, facts: Facts, models: Sequence[str]) -> tuple[
                 PlanWarning(
                     model=name,
                     place=late.place,
-                    what=f"{facts.environment.name} shows {name} {left}, before its `start: {_day(late.start)}`",
+                    what=f"{facts.environment.name} shows {name} {left}, before its `start: {day_text(late.start)}`",
                     why="a later start takes nothing out of sight, and no command takes single days: readers go on "
                     "seeing them, and no plan builds or audits them again",
                     fix=f"{late.put_back}; else tell their readers that nobody looks after these days",
@@ -95,23 +97,9 @@ def late_starts(project: Project, facts: Facts, models: Sequence[str]) -> tuple[
     return tuple(found)
 
 
-def _read_by(project: Project, name: str) -> list[str]:
-    """The models that a model reads, directly or not, the nearest first."""
-    found, next_ones = dict[str, None](), [name]
-    while next_ones:
-        ups = (up for each in next_ones for up in upstream_models(project, project.models[each]))
-        next_ones = list(dict.fromkeys(up for up in ups if up not in found))
-        found.update(dict.fromkeys(next_ones))
-    return list(found)
-
-
 def _place(project: Project, model: Model) -> str:
     """The file, and the line of its header that says `start`."""
     file = model.path.relative_to(project.root).as_posix()
     lines = model.files.get(file, "").splitlines()
     line = next((number for number, text in enumerate(lines, 1) if _START.match(text)), 0)
     return f"{file}:{line}" if line else file
-
-
-def _day(instant: datetime) -> str:
-    return f"{instant:%Y-%m-%d}" if instant.time() == instant.time().min else f"{instant:%Y-%m-%dT%H:%M}"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from backfill_assets.core.model import Model
+from backfill_assets.core.reach import reach
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.commands import apply_command, with_why
 from backfill_assets.plan.stages import Plan
@@ -38,7 +39,12 @@ def other_ways(plan: Plan, models: Mapping[str, Model]) -> list[OtherWay]:
         if way is not Strategy.DUAL_RUN and (change := plan.changes.get(name)) and change.category is not Category.NEW
     }
     asked = dict(plan.request.strategies)
-    first = [n for n in plan.models if n in changed - asked.keys() and not _above(n, models) & {*changed, *asked}]
+    mine = {*changed, *asked}
+
+    def read(name: str) -> list[str]:
+        return [u.name for u in models[name].upstreams if u.name in models]
+
+    first = [n for n in plan.models if n in changed - asked.keys() and mine.isdisjoint(reach([n], read))]
     return [
         OtherWay(
             model=name,
@@ -52,14 +58,3 @@ def other_ways(plan: Plan, models: Mapping[str, Model]) -> list[OtherWay]:
         for name in first
         for way in alternatives(plan.strategies[name])
     ]
-
-
-def _above(name: str, models: Mapping[str, Model]) -> set[str]:
-    """The models that a model reads, and those that they read."""
-    found: set[str] = set()
-    left = [name]
-    while left:
-        new = {u.name for u in models[left.pop()].upstreams if u.name in models} - found
-        found |= new
-        left += new
-    return found

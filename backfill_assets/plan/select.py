@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 from backfill_assets.core.errors import UsageError
 from backfill_assets.core.model import Project
+from backfill_assets.core.reach import reach
+from backfill_assets.plan.missing import upstream_models
 
 
 def select_models(project: Project, patterns: Sequence[str]) -> tuple[str, ...]:
@@ -36,10 +38,10 @@ def select_models(project: Project, patterns: Sequence[str]) -> tuple[str, ...]:
         if pattern.endswith("+"):
             below.append(name)
     if above:
-        chosen |= _reach(above, lambda n: [u.name for u in project.models[n].upstreams if u.name in project.models])
+        chosen.update(reach(above, lambda n: upstream_models(project, project.models[n])))
     if below:
         readers = project.readers()
-        chosen |= _reach(below, lambda n: readers.get(n, ()))
+        chosen.update(reach(below, lambda n: readers.get(n, ())))
     return tuple(name for name in project.models if name in chosen)
 
 
@@ -53,14 +55,3 @@ def one_of(names: Sequence[str], name: str) -> str:
         why=f"there are: {', '.join(names) or 'no models'}",
         fix=f"did you mean {close[0]}?" if close else "name one of these",
     )
-
-
-def _reach(names: Sequence[str], step: Callable[[str], Iterable[str]]) -> set[str]:
-    found: set[str] = set()
-    todo = list(names)
-    while todo:
-        for following in step(todo.pop()):
-            if following not in found:
-                found.add(following)
-                todo.append(following)
-    return found

@@ -16,7 +16,6 @@ from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.reasons import reasons
 from backfill_assets.project.whole_intervals import holds_nothing
 from backfill_assets.state.ledger import Coverage
-from backfill_assets.state.releases import taken_out
 
 
 def build_reason(project: Project, facts: Facts, name: str, have: Coverage, missing: Ranges) -> str:
@@ -39,9 +38,7 @@ def build_reason(project: Project, facts: Facts, name: str, have: Coverage, miss
 
 def shown_before(facts: Facts, name: str) -> str:
     """That a model was shown until a release took it out of sight; "" where it is shown, or never was."""
-    if name in facts.environment.pointers or name not in facts.out_of_sight:
-        return ""
-    out = taken_out(facts.releases, facts.environment.removals).get(name)
+    out = facts.taken_out.get(name)
     return f"shown before, until release {out.release} (taken out of {facts.environment.name})" if out else ""
 
 

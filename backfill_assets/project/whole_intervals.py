@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.intervals import Cadence, Interval
 from backfill_assets.core.model import Model
+from backfill_assets.core.wording import day_text
 
 if TYPE_CHECKING:
     from backfill_assets.project.draft import Draft
@@ -26,27 +27,27 @@ def cut_intervals(draft: Draft, model: Model) -> Iterator[Problem]:
         assert end is not None
         yield draft.document.problem(
             "end",
-            what=f"`start: {_day(start)}` and `end: {_day(end)}` hold no whole {unit}: nothing is ever built of "
-            f"{model.name}",
+            what=f"`start: {day_text(start)}` and `end: {day_text(end)}` hold no whole {unit}: nothing is ever built "
+            f"of {model.name}",
             why=_WHOLE,
-            fix=f"to have {_name(cadence, start)}: `start: {_day(cadence.floor(start))}` and "
-            f"`end: {_day(cadence.ceil(end))}`",
+            fix=f"to have {_name(cadence, start)}: `start: {day_text(cadence.floor(start))}` and "
+            f"`end: {day_text(cadence.ceil(end))}`",
         )
         return
     if first != start:
         yield draft.document.problem(
             "start",
-            what=f"`start: {_day(start)}` lies within {_name(cadence, start)}: that {unit} is not built, the first is "
-            f"{_name(cadence, first)}",
+            what=f"`start: {day_text(start)}` lies within {_name(cadence, start)}: that {unit} is not built, the first "
+            f"is {_name(cadence, first)}",
             why=_WHOLE,
-            fix=f"write {_day(cadence.floor(start))} to have it, or {_day(first)} to do without",
+            fix=f"write {day_text(cadence.floor(start))} to have it, or {day_text(first)} to do without",
         )
     if end is not None and cadence.floor(end) != end:
         yield draft.document.problem(
             "end",
-            what=f"`end: {_day(end)}` lies within {_name(cadence, end)}: that {unit} is not built",
+            what=f"`end: {day_text(end)}` lies within {_name(cadence, end)}: that {unit} is not built",
             why=_WHOLE,
-            fix=f"write {_day(cadence.ceil(end))} to have it, or {_day(cadence.floor(end))} to do without",
+            fix=f"write {day_text(cadence.ceil(end))} to have it, or {day_text(cadence.floor(end))} to do without",
         )
 
 
@@ -68,7 +69,7 @@ def short_first_interval(
             continue
         finer, called = upstream.cadence, _name(model.cadence, first)
         there, whole = finer.count(finer.cover(Interval(begins, interval.end))), finer.count(finer.cover(interval))
-        after = _day(interval.end)
+        after = day_text(interval.end)
         yield draft.document.problem(
             "start",
             what=f"the first {model.cadence.unit} of {model.name}, {called}, reads {finer.unit}s of {name} before its "
@@ -94,11 +95,6 @@ def first_starts(models: Mapping[str, Model]) -> dict[str, datetime]:
 
 
 _WHOLE = "a model consists of whole intervals, and `end` is the first day (or instant) that it does not have"
-
-
-def _day(instant: datetime) -> str:
-    midnight = Cadence.DAILY.floor(instant) == instant
-    return f"{instant:%Y-%m-%d}" if midnight else f"{instant:%Y-%m-%dT%H:%M}"
 
 
 def _name(cadence: Cadence, instant: datetime) -> str:

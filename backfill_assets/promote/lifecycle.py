@@ -29,7 +29,7 @@ from backfill_assets.promote.reachable import reachable
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, PlanStatus
-from backfill_assets.state.releases import PointerMove, Release
+from backfill_assets.state.releases import PointerMove
 from backfill_assets.state.tables import TableLog
 from backfill_assets.state.versions import table_path
 
@@ -284,19 +284,14 @@ def rolled_back_plans(control: Control, records: Sequence[PlanRecord]) -> dict[s
         shown = control.environments.read(name)
         releases = control.releases.all(name)
         back = [release for release in reversed(releases) if release.back_to]
+        promoted = {plan: r.revision for r in releases if not r.back_to for plan in r.evidence}
         for record in done:
             if record.environment == name and not _shows(shown, record):
-                since = _promoted_at(releases, record)
-                later = [release for release in back if release.revision > since]
+                later = [release for release in back if release.revision > promoted.get(record.id, -1)]
                 gone = (r.id for r in later if any(_takes_away(m, record.versions.get(m.model)) for m in r.moves))
                 if (release := next(gone, None)) is not None:
                     found[record.id] = release
     return found
-
-
-def _promoted_at(releases: Sequence[Release], plan: PlanRecord) -> int:
-    """The revision of the last release that showed a plan; -1 where none names it: releases of earlier versions."""
-    return max((r.revision for r in releases if plan.id in r.evidence and not r.back_to), default=-1)
 
 
 def _takes_away(move: PointerMove, version: str | None) -> bool:

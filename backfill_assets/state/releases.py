@@ -195,11 +195,13 @@ class TakenOut:
         return replace(self.last, segments=segments) if segments else None
 
 
-def taken_out(releases: Sequence[Release], removals: Mapping[tuple[str, str], int]) -> dict[str, TakenOut]:
+def taken_out(
+    releases: Sequence[Release], last: Mapping[str, Pointer], removals: Mapping[tuple[str, str], int]
+) -> dict[str, TakenOut]:
     """Model → what was shown of it last, of the whole models that the last of these releases does not show any more.
 
-    `removals` are of model and version: the revision at which the janitor last removed the table. One that was built
-    again since, and shown, is there.
+    `last` is what is `out_of_sight` by these releases. `removals` are of model and version: the revision at which the
+    janitor last removed the table. One that was built again since, and shown, is there.
     """
     gone: dict[str, Release] = {}
     for release in sorted(releases, key=lambda r: r.revision):
@@ -207,7 +209,6 @@ def taken_out(releases: Sequence[Release], removals: Mapping[tuple[str, str], in
             gone.pop(move.model, None)
             if move.before is not None and move.after is None:
                 gone[move.model] = release
-    last = out_of_sight(releases) if gone else {}
 
     def removed(pointer: Pointer, since: Release) -> Ranges:
         tables = ((s, removals.get((pointer.model, s.version), -1)) for s in pointer.segments)

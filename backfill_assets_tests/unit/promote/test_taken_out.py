@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,7 @@ from backfill_assets.core.errors import BackfillError
 from backfill_assets.evidence.checklist import _compared as compared_lines
 from backfill_assets.evidence.sentences import not_compared, replaces, what_changed
 from backfill_assets.plan.stages import Build, Request
-from backfill_assets.state.releases import taken_out
+from backfill_assets.state.releases import out_of_sight, taken_out
 from backfill_assets_tests.projects import RUNNING, small_project
 from backfill_assets_tests.unsparked import build, promoted, prove, unsparked
 
@@ -115,12 +114,14 @@ def test_what_the_janitor_removed_is_not_compared_with(shown: Path) -> None:
     """Its table is gone: there is no old side."""
     place = brought_back(shown, "sum(now.total) + 1")
     now, releases = place.control.environments.read("prod"), place.control.releases.all("prod")
-    [(name, out)] = taken_out(releases, {}).items()
+    last = out_of_sight(releases)
+    gone = taken_out(releases, last, {})
 
     def at(revision: int) -> Side:
-        return replaced_side(replace(now, removals={(name, s.version): revision for s in out.last.segments}), releases)
+        removals = {("running", s.version): revision for s in last["running"].segments}
+        return replaced_side(now, taken_out(releases, last, removals))
 
-    assert "running" in replaced_side(now, releases).pointers
+    assert gone.keys() == {"running"} and "running" in replaced_side(now, gone).pointers
     assert "running" not in at(now.revision).pointers and not at(now.revision).until
     assert "running" in at(1).pointers, "it was removed before it was shown: it was built again"
 
