@@ -13,6 +13,7 @@ from backfill_assets.core.errors import Problem, ProjectError, StateError
 from backfill_assets.importing.found import Left, ReadSource, TranslatedModel, Translation
 from backfill_assets.project.files import MODELS_FOLDER, model_files
 from backfill_assets.project.records import no_records
+from backfill_assets.sql.unlogged import unlogged
 
 if TYPE_CHECKING:
     from backfill_assets.importing.report import Imported
@@ -40,7 +41,8 @@ def import_project(root: Path, tool: str, origin: Path, start: date | None = Non
     from backfill_assets.importing.sqlmesh import read_sqlmesh
 
     declared = _declared(root)
-    found = (read_sqlmesh if tool == "sqlmesh" else read_dbt)(origin, declared, start)
+    with unlogged():
+        found = (read_sqlmesh if tool == "sqlmesh" else read_dbt)(origin, declared, start)
     there = {p.stem.lower(): p for p in model_files(root)} if (root / MODELS_FOLDER).is_dir() else {}
     fresh, kept = _apart(found, there, root)
     entries = [_entry(s) for s in found.sources.values()]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.app.context import Context
+from backfill_assets.sql.unlogged import unlogged
 from backfill_assets.state.environment import Environment, schema_name
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ def _mentioned(query: str) -> list[tuple[str, str]] | None:
     from sqlglot.errors import SqlglotError
 
     try:
-        with _silent():
+        with unlogged():
             tree = sqlglot.parse_one(query, dialect="spark")
     except SqlglotError:
         return None
@@ -104,21 +103,6 @@ def _of(environment: str, mentioned: Sequence[tuple[str, str]] | None) -> list[s
     """Those that are models of an environment."""
     schema = schema_name(environment).lower()
     return None if mentioned is None else [name for place, name in mentioned if place == schema]
-
-
-@contextmanager
-def _silent() -> Generator[None]:
-    """Without the parser's warnings of statements (`SHOW VIEWS`) that it leaves to Spark."""
-    logger = logging.getLogger("sqlglot")
-    logger.addFilter(_nothing)
-    try:
-        yield
-    finally:
-        logger.removeFilter(_nothing)
-
-
-def _nothing(_: logging.LogRecord) -> bool:
-    return False
 
 
 def _in_schemas(query: str, environments: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.core.processes import is_running
 from backfill_assets.plan.deleted_models import deleted_models
 from backfill_assets.plan.faults import Fault
-from backfill_assets.plan.late_starts import late_starts
+from backfill_assets.plan.left_out import warn_of_left_out
 from backfill_assets.plan.stages import PlanWarning
 from backfill_assets.promote.interrupted_pins import InterruptedPin, interrupted_pins
 from backfill_assets.state.at_work import seconds_at_work
@@ -109,8 +109,8 @@ class ProjectStatus:
     """Those whose views nobody has put right since a command died."""
     deleted: tuple[PlanWarning, ...] = ()
     """Models that are shown and that the code does not have any more."""
-    late_starts: tuple[PlanWarning, ...] = ()
-    """Models of which days are shown from before their `start:`."""
+    left_out: tuple[PlanWarning, ...] = ()
+    """Models of which days are shown from before their `start:`, or after their `end:`."""
     writers: tuple[Writer, ...] = ()
     """Who writes to which table; in an object store one process at a time does."""
 
@@ -125,7 +125,7 @@ class ProjectStatus:
             "rules": list(self.rules),
             "faults": to_plain(self.faults),
             "deleted": to_plain(self.deleted),
-            **({"late_starts": to_plain(self.late_starts)} if self.late_starts else {}),
+            "left_out": to_plain(self.left_out),
             "pins": [p.to_json() | {"overdue": p.overdue(self.now.date())} for p in self.pins],
             "interrupted_pins": [p.to_json() for p in self.interrupted],
             "models": [
@@ -217,7 +217,7 @@ def read_status(context: Context) -> ProjectStatus:
         rules=facts.rules.notes if facts.rules else (),
         faults=find_faults(context, facts),
         deleted=deleted_models(context.project, facts),
-        late_starts=late_starts(context.project, facts, list(context.project.models)),
+        left_out=warn_of_left_out(context.project, facts, list(context.project.models)),
         windows=_windows(context, found, beats),
         pins=pinned_consumers(context.control, context.environment),
         interrupted=interrupted_pins(context.control, context.environment, now=datetime.now(UTC)),

@@ -20,7 +20,7 @@ from backfill_assets.plan.copied import NO_COPY, Copied
 from backfill_assets.plan.deleted_models import deleted_models
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.full_rebuild import full_rebuild
-from backfill_assets.plan.late_starts import late_starts
+from backfill_assets.plan.left_out import warn_of_left_out
 from backfill_assets.plan.lineage_changes import LineageChange, describe, lineage_changes, written_in
 from backfill_assets.plan.missing import needed, ready, split_open, upstream_models, wanted
 from backfill_assets.plan.moving import held_back, move_stages, rewrites
@@ -226,7 +226,7 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
             *warnings(project, names),
             *respelled_warnings(project, facts.environment.name, other_letters),
             *empty_models(project, facts, names),
-            *late_starts(unbounded, facts, names),
+            *warn_of_left_out(unbounded, facts, names),
             *(() if request.select else deleted_models(project, facts)),
         ),
         texts=_texts(facts, names),

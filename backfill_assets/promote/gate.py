@@ -16,7 +16,7 @@ from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.changed_texts import REMEDY, refuted, unchecked
 from backfill_assets.plan.changes import asked_about
 from backfill_assets.plan.commands import apply_command, restate_argument, restate_command, withdraw_command
-from backfill_assets.plan.late_starts import cause_of_loss, ways_on
+from backfill_assets.plan.left_out import causes_of_loss, ways_on
 from backfill_assets.plan.missing import needed, upstream_models
 from backfill_assets.plan.renamed_columns import outdated
 from backfill_assets.plan.scope import changed_beside
@@ -153,16 +153,17 @@ def nothing_lost(case: Case) -> Iterator[Obstacle]:
     for w in case.wanted.wanted:
         if not w.lost:
             continue
-        late = cause_of_loss(case.project, case.facts, w.model, w.lost)
-        if late:
+        left = w.lost
+        for each in causes_of_loss(case.project, case.facts, w.model, w.lost):
             yield Obstacle(
                 model=w.model,
-                what=f"{late.begins} begins after days of {late.begins.model} that are shown: "
+                what=f"{each.cause} {each.cause.side} days of {each.cause.model} that are shown: "
                 f"{case.environment.name} would lose",
-                intervals=late.lost,
-                remedy=ways_on(late.begins, case.request),
+                intervals=each.lost,
+                remedy=ways_on(each.cause, case.request),
             )
-        if left := w.lost - late.lost if late else w.lost:
+            left = left - each.lost
+        if left:
             yield Obstacle(
                 model=w.model,
                 what=f"{case.environment.name} would lose",

@@ -52,7 +52,7 @@ GATE = (
     broken("audited", "promote/gate.py", "if w.unaudited:", "if False:", "promote/test_gate.py"),
     broken("with_rows", "promote/gate.py", "if w.hollow:", "if False:", "promote/test_gate.py"),
     broken("nothing_lost", "promote/gate.py", "if not w.lost:", "if True:", "promote/test_gate.py"),
-    broken("nothing_lost: what only a request leaves out", "promote/gate.py", "w.lost - late.lost if late else w.lost", "not late and w.lost", "plan/test_late_starts.py::test_a_range_that_is_asked_for"),
+    broken("nothing_lost: what only a request leaves out", "promote/gate.py", "left = left - each.lost", "left = NOTHING", "plan/test_left_out.py::test_a_range_that_is_asked_for"),
     broken("of_one_type", "promote/gate.py", "for each in two_types(pointer):", "for each in ():", "promote/test_gate_forecast.py"),
     broken("of_one_type: safe casts only", "state/view_types.py", "and not safe_cast(other, kind):", "and False:", "promote/test_unreadable.py"),
     broken("alone", "build/alone.py", "None if found.same else _refusal(job.model, batch, found)", "None", "build/test_alone.py"),

@@ -1,4 +1,5 @@
-"""A `start:` that moves past shown days: the cause is said, and ways on that work; without other code as well."""
+"""A `start:` or an `end:` that moves past shown days: the cause is said, and ways on that work; without other code as
+well."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.status import read_status
 from backfill_assets.core.intervals import Cadence, Ranges, utc
-from backfill_assets.plan.late_starts import late_start
+from backfill_assets.plan.left_out import left_out
 from backfill_assets.plan.stages import Request
 from backfill_assets_tests.projects import backfill_here, days, small_project
 from backfill_assets_tests.unsparked import build, promoted, prove, unsparked
@@ -59,6 +60,46 @@ def test_its_cause_and_ways_on_are_said(shop: Path) -> None:
     assert refused(shop) == {name: (f"{name}: {CAUSE}", way) for name in ("daily", "running")}
 
 
+def end_earlier(root: Path) -> None:
+    edit(root, "start: 2024-01-01", "start: 2024-01-01\nend: 2024-01-08")
+
+
+def test_an_earlier_end(shop: Path) -> None:
+    """The same of its other side; the way on that is told works, and there is no other."""
+    end_earlier(shop)
+    edit(shop, "sum(amount)", "sum(amount) + 1")
+    cause = (
+        "`end: 2024-01-08` (models/daily.sql:3) ends before days of daily that are shown: prod would lose 2024-01-08"
+    )
+    said = backfill_here("plan", project=shop).out
+    assert f"daily: {cause}..2024-01-10" in said and f"running: {cause}" in said and "promote a range" not in said
+    build(unsparked(shop))
+    way = "put `end: 2024-01-11` back in models/daily.sql:3, or take its `end:` out"
+    seen = {name: (cause in text, remedy) for name, (text, remedy) in refused(shop).items()}
+    assert seen == {"daily": (True, way), "running": (True, way)}
+    edit(shop, "end: 2024-01-08", "end: 2024-01-11")
+    said = backfill_here("plan", project=shop).out
+    assert "would lose" not in said and "Then backfill promote shows daily, running" in said
+
+
+def test_both_bounds(shop: Path) -> None:
+    """Each has its own days."""
+    begin_later(shop)
+    edit(shop, "start: 2024-01-04", "start: 2024-01-04\nend: 2024-01-08")
+    edit(shop, "sum(amount)", "sum(amount) + 1")
+    found = promote_plan(unsparked(shop)).verdict.obstacles
+    lost = {(o.what.partition(" (")[0], str(o.intervals)) for o in found if o.model == "daily" and "lose" in o.what}
+    assert lost == {("`start: 2024-01-04`", "2024-01-01..2024-01-03"), ("`end: 2024-01-08`", "2024-01-08..2024-01-10")}
+
+
+def test_an_earlier_end_without_other_code(shop: Path) -> None:
+    end_earlier(shop)
+    [warning] = read_status(unsparked(shop)).left_out
+    assert warning.what == "prod shows daily 2024-01-08..2024-01-10, after its `end: 2024-01-08`"
+    assert warning.place == "models/daily.sql:3" and warning.fix.startswith("put `end: 2024-01-11` back")
+    assert warning in plan_request(unsparked(shop)).warnings
+
+
 def test_the_start_put_back(shop: Path) -> None:
     begin_later(shop)
     edit(shop, "sum(amount)", "sum(amount) + 1")
@@ -78,7 +119,7 @@ def test_new_logic_from_that_day(shop: Path) -> None:
     shown = promote_plan(unsparked(shop), FOURTH)
     assert shown.verdict.open, shown.verdict
     assert {str(p.covers) for p in shown.environment.pointers.values()} == {"2024-01-01..2024-01-10"}
-    assert read_status(unsparked(shop)).late_starts == ()
+    assert read_status(unsparked(shop)).left_out == ()
     assert not plan_request(unsparked(shop)).work
     edit(shop, "sum(amount) + 1", "sum(amount) + 2")
     build(unsparked(shop))
@@ -87,14 +128,14 @@ def test_new_logic_from_that_day(shop: Path) -> None:
 
 def test_no_other_code(shop: Path) -> None:
     """A plan and a status warn: what is shown stays. A plan of other models does not."""
-    assert read_status(unsparked(shop)).late_starts == ()
+    assert read_status(unsparked(shop)).left_out == ()
     begin_later(shop)
     place = unsparked(shop)
     [warning] = [w for w in plan_request(place).warnings if "before" in w.what]
     assert warning.what == "prod shows daily 2024-01-01..2024-01-03, before its `start: 2024-01-04`"
     assert (warning.place, warning.fix.partition(";")[0]) == ("models/daily.sql:2", BACK)
-    assert read_status(place).late_starts == (warning,)
-    assert read_status(place).to_json()["late_starts"]
+    assert read_status(place).left_out == (warning,)
+    assert read_status(place).to_json()["left_out"]
     assert warning.what in backfill_here("status", project=shop).out
     assert warning not in plan_request(place, Request(select=("running",))).warnings
 
@@ -113,9 +154,9 @@ def test_days_of_another_zone_are_no_later_start(shop: Path) -> None:
     begin_later(shop)
     place = unsparked(shop)
     facts = place.facts()
-    assert late_start(place.project, facts, "daily")
+    assert left_out(place.project, facts, "daily")
     by_other_days = replace(facts, zones={"daily": "America/New_York"})
-    assert late_start(place.project, by_other_days, "daily") is None
+    assert left_out(place.project, by_other_days, "daily") == ()
 
 
 def test_weeks_begin_later_than_a_start_in_their_middle(shop: Path) -> None:
@@ -127,4 +168,4 @@ def test_weeks_begin_later_than_a_start_in_their_middle(shop: Path) -> None:
     shown = replace(pointer, segments=pointer.segments.cut(Ranges((days("2024-01-03", "2024-01-10"),))))
     pointers = {**facts.environment.pointers, "daily": shown}
     facts = replace(facts, environment=replace(facts.environment, pointers=pointers))
-    assert late_start(project, facts, "daily") is None
+    assert left_out(project, facts, "daily") == ()

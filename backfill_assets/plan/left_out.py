@@ -1,0 +1,139 @@
+"""Which days are shown that the code leaves out, because a `start:` begins after them or an `end:` before them?
+
+No plan takes them out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.model import Model, Project
+from backfill_assets.core.reach import reach
+from backfill_assets.core.wording import day_text
+from backfill_assets.plan.changes import other_days
+from backfill_assets.plan.commands import apply_command
+from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.missing import upstream_models
+from backfill_assets.plan.stages import PlanWarning, Request
+
+_Key: TypeAlias = Literal["start", "end"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A model whose `start:` or `end:` (`key`), said at `place`, leaves out `days` that an environment shows."""
+
+    model: str
+    key: _Key
+    place: str
+    at: datetime
+    bound: datetime
+    """Where the first whole interval begins, or the last one ends."""
+    days: Ranges
+
+    def __str__(self) -> str:
+        return f"`{self.key}: {day_text(self.at)}` ({self.place})"
+
+    @property
+    def side(self) -> str:
+        """On which side of the days it is."""
+        return "begins after" if self.key == "start" else "ends before"
+
+    @property
+    def put_back(self) -> str:
+        """How its days are its own again."""
+        if self.key == "start":
+            return f"put `start: {day_text(self.days.intervals[0].start)}` back in {self.place}"
+        return f"put `end: {day_text(self.days.intervals[-1].end)}` back in {self.place}, or take its `end:` out"
+
+    def of(self, lost: Ranges) -> Ranges:
+        """What of a loss, of the model or of one that reads it, it is the cause of."""
+        return lost.until(self.bound) if self.key == "start" else lost - lost.until(self.bound)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """What would be lost because a model begins later, or ends earlier."""
+
+    cause: LeftOut
+    lost: Ranges
+
+
+def left_out(project: Project, facts: Facts, name: str) -> tuple[LeftOut, ...]:
+    """What an environment shows of a model from before its `start:` and after its `end:`. `project` is not bounded by
+    what its sources have."""
+    model, pointer = project.models.get(name), facts.environment.pointers.get(name)
+    if model is None or pointer is None or other_days(project, facts, name):
+        return ()
+    found: list[LeftOut] = []
+    bounds: dict[_Key, tuple[datetime, datetime]] = {"start": (model.start, model.cadence.ceil(model.start))}
+    if model.end is not None:
+        bounds["end"] = model.end, model.cadence.floor(model.end)
+    for key, (at, bound) in bounds.items():
+        early = pointer.covers.until(bound)
+        days = early if key == "start" else pointer.covers - early
+        # Days of another cadence may reach over a bound that says the same as ever.
+        if days and (days.intervals[0].start < at if key == "start" else days.intervals[-1].end > at):
+            place = _place(project, model, key)
+            found.append(LeftOut(model=name, key=key, place=place, at=at, bound=bound, days=days))
+    return tuple(found)
+
+
+def causes_of_loss(project: Project, facts: Facts, name: str, lost: Ranges) -> tuple[Loss, ...]:
+    """The `start:` and `end:`, of the model or of those that it reads, that leave out days that would be lost: each of
+    its own days, the nearest model's first."""
+    found: list[Loss] = []
+    for each in (name, *reach([name], lambda n: upstream_models(project, project.models[n]))):
+        for cause in left_out(project, facts, each):
+            if part := cause.of(lost):
+                found.append(Loss(cause=cause, lost=part))
+                lost = lost - part
+    return tuple(found)
+
+
+def ways_on(found: LeftOut, request: Request) -> str:
+    """What can be done where new logic would lose the days. No command takes single days out of what is shown."""
+    if found.key == "end":
+        return found.put_back
+    since = replace(request, forward_only=found.at, start=None, end=None, strategies=())
+    return f"{found.put_back}; or leave these days as they are shown: {apply_command(since)}"
+
+
+def warn_of_left_out(project: Project, facts: Facts, models: Sequence[str]) -> tuple[PlanWarning, ...]:
+    """A warning for each model whose code is what is shown but for a later `start:` or an earlier `end:`: nothing else
+    says so. Days that new logic left as they were (--forward-only) are meant to stay."""
+    found: list[PlanWarning] = []
+    for name in models:
+        pointer = facts.environment.pointers.get(name)
+        if pointer is None or pointer.version != project.fingerprints.get(name):
+            continue
+        older = pointer.segments.of_other_logic(pointer.version).covers
+        for each in left_out(project, facts, name):
+            if not (left := each.days - older):
+                continue
+            side, moved = ("before", "a later start") if each.key == "start" else ("after", "an earlier end")
+            found.append(
+                PlanWarning(
+                    model=name,
+                    place=each.place,
+                    what=f"{facts.environment.name} shows {name} {left}, {side} its `{each.key}: {day_text(each.at)}`",
+                    why=f"{moved} takes nothing out of sight, and no command takes single days: readers go on "
+                    "seeing them, and no plan builds or audits them again",
+                    fix=f"{each.put_back}; else tell their readers that nobody looks after these days",
+                )
+            )
+    return tuple(found)
+
+
+def _place(project: Project, model: Model, key: str) -> str:
+    """The file, and the line of its header that says it."""
+    file = model.path.relative_to(project.root).as_posix()
+    says = re.compile(rf"\W*{key}\W*[:=]")
+    lines = model.files.get(file, "").splitlines()
+    line = next((number for number, text in enumerate(lines, 1) if says.match(text)), 0)
+    return f"{file}:{line}" if line else file
