@@ -93,7 +93,7 @@ class Environments(Records):
 
     def compact(self) -> None:
         """Join small files, unless a promotion is open: it would have to look again."""
-        if not any(row["model"] == _JOURNAL for row in self._table.read()):
+        if not self._table.read({"model": [_JOURNAL]}):
             self._table.compact()
 
     def open(self, seen: Environment, promotion: Promotion) -> Environment:
@@ -109,7 +109,7 @@ class Environments(Records):
     def close(self, seen: Environment) -> Environment:
         """The open promotion is over, or withdrawn. Raises ConflictError when anything moved since `seen`."""
         assert seen.promotion is not None
-        return self._commit(seen, [], [_JOURNAL], seen.promotion.release)
+        return self._over(self._commit(seen, [], [_JOURNAL], seen.promotion.release))
 
     def flip(
         self,
@@ -139,7 +139,7 @@ class Environments(Records):
             _refuse_removed(current, pointers, since=seen.revision)
             record = _release_row(current, pointers, models, release, at, note) if note is not None else None
             try:
-                return self._commit(current, rows, models, release, record)
+                return self._over(self._commit(current, rows, models, release, record))
             except ConflictError:
                 current = self.read(seen.name)
                 either = sorted({*current.pointers, *seen.pointers})
@@ -151,6 +151,13 @@ class Environments(Records):
                         fix="run `backfill plan` to see what is left to do, then promote again",
                     ) from None
         raise PromotionError(f"{seen.name} is too busy", why="every attempt lost its race", fix="try again in a minute")
+
+    def _over(self, moved: Environment) -> Environment:
+        """After a promotion's last commit: every plan reads all releases, and each of them leaves a small file."""
+        if moved.promotion is None:
+            with suppress(StateError):  # it is recorded: whoever comes after makes up for it
+                self.compact()
+        return moved
 
     def fence(self) -> None:
         """Move nothing, in a commit: whoever flips after it has looked at the records again, as it loses its race."""

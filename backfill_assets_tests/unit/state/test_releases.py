@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -197,3 +198,14 @@ def test_finding_a_release() -> None:
     assert find_release([release], release.id[:5]) == release == find_release([release], release.id[-4:])
     with pytest.raises(PromotionError):
         find_release([release], "")
+
+
+def test_files_do_not_grow_with_releases(tmp_path: Path) -> None:
+    """Every plan reads all releases: promotions join the small files that they leave."""
+    control, other = (Control.over(DeltaStore(str(tmp_path))) for _ in range(2))
+    for commit in range(1, 71):
+        move(control, replace(A1, segments=(replace(A1.segments[0], commit=commit),)))
+    files = DeltaTable(str(tmp_path / "_control" / "environments")).file_uris()
+    assert len(files) < 16, "joined by the 65th"
+    move(other, B1)  # by whoever saw none of it
+    assert len(other.releases.all("prod")) == 71 and other.releases.all("prod") == control.releases.all("prod")
