@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-_FOLDERS = ("project", "python")
+_FOLDERS = ("project", "python", "files")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

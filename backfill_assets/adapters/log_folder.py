@@ -52,8 +52,12 @@ class LogFolder:
     @property
     def state(self) -> object:
         """Equal to that of another look where what tells the newest commit was not touched in between."""
-        told = (*self.needed(self.head), self.head)
-        return self.beside, tuple((number, self.entries.get(number)) for number in told)
+        return self.state_at(self.head)
+
+    def state_at(self, commit: int) -> object:
+        """The same of any commit."""
+        told = (*self.needed(commit), commit)
+        return tuple(sorted(self.beside)), tuple((number, self.entries.get(number)) for number in told)
 
     def problem(self, commit: int) -> str:
         """Why the table at a commit cannot be told from this log, as far as a listing says; "" when it can."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.data_files import IntervalFile, data_files
 from backfill_assets.adapters.file_sizes import NO_FILE, file_sizes, listed_sizes
+from backfill_assets.adapters.known_files import KnownFiles, KnownPart, all_there, log_state
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Interval
@@ -24,10 +23,10 @@ LOG = "_delta_log"
 
 
 class DeltaTableStorage:
-    """A TableStorage over the version tables of one warehouse."""
+    """A TableStorage over the version tables of one warehouse. `known`: what is remembered of their files."""
 
-    def __init__(self, warehouse: str) -> None:
-        self._warehouse = warehouse
+    def __init__(self, warehouse: str, known: KnownFiles | None = None) -> None:
+        self._warehouse, self._known = warehouse, known
 
     def tables(self) -> list[StoredTable]:
         with reaching(self._warehouse):
@@ -49,19 +48,27 @@ class DeltaTableStorage:
 
     def readable(self, model: str, version: str, commit: int, interval: Interval, *, footers: bool = True) -> Readable:
         location = table_path(self._warehouse, model, version)
+        known = None if footers or self._known is None else self._known.read(location, commit, interval)
+        if known and known.is_there(location):
+            return Readable(files=len(known.files), rows=known.rows, bytes=sum(known.files.values()))
+        state = log_state(location, commit)
         try:
             table = open_table(location, commit)
         except StateError as error:
             return Readable(broken=(f"{location} has no commit {commit}: {error.why}",))
         if table is None:
             return Readable(broken=(f"there is no table at {location}",))
-        every = data_files(table)
+        every = list(data_files(table))
         files = [file for file in every if interval.holds(file.at)]
         whole = {file.path: file for file in files}
         problems = _problems(location, list(whole.values()), len({file.path for file in every}), footers)
+        rows = sum(f.rows for f in files)
+        if self._known and state and not any(problems.values()) and not any(f.elsewhere for f in files):
+            part = KnownPart(files={f.path: f.bytes for f in whole.values()}, rows=rows)
+            self._known.keep(location, commit, interval, part, state)
         return Readable(
             files=len(whole),
-            rows=sum(f.rows for f in files),
+            rows=rows,
             bytes=sum(f.bytes for f in whole.values()),
             broken=tuple(p for p in problems.values() if p),
             at=frozenset(f.at for f in files if problems[f.path]),
@@ -85,7 +92,7 @@ def _problems(location: str, files: Sequence[IntervalFile], among: int, footers:
     system, root = arrow_path(location)
     places = [file.path if file.elsewhere else f"{root}/{file.path}" for file in files]
     here = system.type_name == "local"
-    if here and not footers and _all_there(places, files):
+    if here and not footers and all_there((place, file.bytes) for place, file in zip(places, files, strict=True)):
         return dict.fromkeys((file.path for file in files), "")
     found = _sizes(system, places, files, _listed(system, root, len(files), among))
     if footers:
@@ -100,19 +107,6 @@ def _listed(system: FileSystem, root: str, wanted: int, among: int) -> Mapping[s
     except OSError as error:  # whoever asks for single files says of which
         _raise_if_away(system, root, error)
         return {}
-
-
-def _all_there(places: Sequence[str], files: Sequence[IntervalFile]) -> bool:
-    """Whether all of these files of a disk are of their sizes. Arrow's file system, which says what is wrong with one,
-    takes four times as long, and every plan asks about every file that is shown."""
-    try:
-        for place, file in zip(places, files, strict=True):
-            there = os.stat(place)  # noqa: PTH116  (a Path a file takes longer than the look at it)
-            if there.st_size != file.bytes or not stat.S_ISREG(there.st_mode):
-                return False
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 def _sizes(

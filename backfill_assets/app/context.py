@@ -19,6 +19,7 @@ from backfill_assets.adapters.heartbeat import (
     read_heartbeats,
     sending_heartbeats,
 )
+from backfill_assets.adapters.known_files import KnownFiles
 from backfill_assets.adapters.signatures import read_signers
 from backfill_assets.adapters.source_columns import file_columns
 from backfill_assets.adapters.source_days import SourceDays
@@ -46,7 +47,7 @@ from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.source_bytes import SourcePart
 from backfill_assets.project.loader import load_project
 from backfill_assets.project.records import Records
-from backfill_assets.project.settings import project_root
+from backfill_assets.project.settings import cache_folder, project_root
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, refuse_other_letters
 from backfill_assets.state.heartbeats import routine_at_work
@@ -304,7 +305,9 @@ class Context:
     @property
     def storage(self) -> DeltaTableStorage:
         """The folders of the version tables."""
-        return DeltaTableStorage(self.warehouse)
+        untrusted = self.project.settings.untrusted  # a stranger may have put a cache into the project's folder
+        known = None if untrusted else KnownFiles(cache_folder(self.project.root) / "files")
+        return DeltaTableStorage(self.warehouse, known)
 
     @property
     def retention(self) -> timedelta:

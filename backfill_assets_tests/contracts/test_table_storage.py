@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import NoReturn
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from backfill_assets.adapters import table_storage
 from backfill_assets.adapters.caches import old_cache_files, remove_cache_files
-from backfill_assets.adapters.data_files import IntervalFile
-from backfill_assets.adapters.table_storage import DeltaTableStorage, _all_there
+from backfill_assets.adapters.known_files import KnownFiles, all_there
+from backfill_assets.adapters.table_storage import DeltaTableStorage
+from backfill_assets.state.tables import Readable
 from backfill_assets_tests.fakes import days
 
 MODEL, VERSION = "orders", "abc"
@@ -116,8 +119,70 @@ def test_damage_is_told_without_a_look_into_files(place: Path) -> None:
 
 def test_a_folder_is_no_file_of_its_size(tmp_path: Path) -> None:
     """The quick look at sizes is not content with anything but a file."""
-    at, size = datetime(2024, 1, 3, tzinfo=UTC), tmp_path.stat().st_size
-    assert not _all_there([str(tmp_path)], [IntervalFile(path="x", at=at, bytes=size, rows=1, in_all=1)])
+    assert not all_there([(str(tmp_path), tmp_path.stat().st_size)])
+
+
+def look(place: Path) -> Readable:
+    """As a plan does, with what was remembered before."""
+    return DeltaTableStorage(str(place), KnownFiles(place / "cache")).readable(
+        MODEL, VERSION, DAYS, days("02", "05"), footers=False
+    )
+
+
+def test_what_is_remembered_is_what_the_log_says(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of as many files, rows and bytes; the table is not opened for it again."""
+    first = look(place)
+    assert first == DeltaTableStorage(str(place)).readable(MODEL, VERSION, DAYS, days("02", "05"))
+    assert (first.files, first.rows, first.broken) == (4, 13, ())
+    with monkeypatch.context() as patched:
+        patched.setattr(table_storage, "open_table", never)
+        assert look(place) == first
+    write_deltalake(place / MODEL / VERSION, pa.table({"ds": [date(2024, 1, 9)], "id": [1]}), mode="append")
+    with monkeypatch.context() as patched:  # a later commit is another one's
+        patched.setattr(table_storage, "open_table", never)
+        assert look(place) == first
+
+
+def never(*_: object) -> NoReturn:
+    raise AssertionError("the table was opened")
+
+
+@pytest.mark.parametrize("damage", ["gone", "shorter", "other folder"])
+def test_damage_is_seen_by_whoever_remembers(place: Path, damage: str) -> None:
+    assert look(place).broken == ()
+    [file] = (place / MODEL / VERSION / "ds=2024-01-04").glob("*.parquet")
+    if damage == "shorter":
+        file.write_bytes(file.read_bytes()[:-1])
+    else:
+        file.unlink()
+        if damage == "other folder":
+            file.mkdir()
+    found = look(place)
+    assert len(found.broken) == 1 and file.name in found.broken[0] and found.at == {datetime(2024, 1, 4, tzinfo=UTC)}
+    assert look(place) == found, "what is damaged is not remembered"
+
+
+def test_another_log_is_read_again(place: Path) -> None:
+    """As of a table that was put in its place, or of which an entry lost its content."""
+    assert look(place).broken == ()
+    entry = place / MODEL / VERSION / "_delta_log" / f"{DAYS:020}.json"
+    said = entry.read_text()
+    entry.write_text("")
+    assert "damaged" in look(place).broken[0] or "empty" in look(place).broken[0]
+    entry.write_text(said)
+    assert look(place).broken == ()
+
+
+def test_what_others_put_into_the_cache_counts_for_nothing(place: Path) -> None:
+    look(place)
+    [kept] = (place / "cache").iterdir()
+    assert kept.stat().st_mode & 0o077 == 0
+    for text in ("", "[]", "{}", '{"of": 1}'):
+        kept.write_text(text)
+        assert look(place).files == 4
+    kept.write_text(kept.read_text().replace(".parquet", ".x"))
+    kept.chmod(0o644)
+    assert look(place).broken == ()
 
 
 def test_tables_and_commits_that_are_not_there(place: Path) -> None:
@@ -152,8 +217,6 @@ def test_a_removal_that_is_killed_leaves_an_older_table(place: Path, monkeypatch
 
 def test_removal_deletes_the_log_newest_first(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pointer to the checkpoint, then commits backwards, then the rest."""
-    from backfill_assets.adapters import table_storage
-
     gone: list[str] = []
     real, root = table_storage.arrow_path(str(place / MODEL / VERSION))
 

@@ -1,0 +1,90 @@
+"""Which data files hold what is shown of a table? Its log says so, and it is remembered: no commit changes.
+
+Every plan looks whether all files that are shown are there. To open a table of years takes several times as long as to
+look at its files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from backfill_assets.adapters.durable import local
+from backfill_assets.adapters.log_folder import read_log
+from backfill_assets.core.intervals import Interval
+from backfill_assets.files.cache_files import read_private, write_private
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownPart:
+    """The files of an interval at a commit of a table on a local disk, and the rows that they have of it."""
+
+    files: Mapping[str, int]
+    """Path from the table's folder → bytes."""
+    rows: int
+
+    def is_there(self, location: str) -> bool:
+        """Whether each of them is, of its size."""
+        return all_there((f"{location}/{path}", size) for path, size in self.files.items())
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFiles:
+    """What is remembered, in a folder of the project's cache: a file for each table and beginning of an interval, which
+    the next commit's takes the place of."""
+
+    folder: Path
+
+    def read(self, location: str, commit: int, interval: Interval) -> KnownPart | None:
+        """None where nothing is known, and when anything was touched that tells this commit."""
+        state = log_state(location, commit)
+        with suppress(OSError, ValueError, KeyError, TypeError):  # no file, half a file, one of another release
+            said = json.loads(read_private(self._file(location, interval)))
+            if state and said["of"] == _key(location, commit, interval, state):
+                return KnownPart(files={str(p): int(s) for p, s in said["files"].items()}, rows=int(said["rows"]))
+        return None
+
+    def keep(self, location: str, commit: int, interval: Interval, part: KnownPart, state: str) -> None:
+        """Remember a part. `state` is the log's as it was before the part was read from it."""
+        said = {"of": _key(location, commit, interval, state), **asdict(part)}
+        with suppress(OSError):  # a disk that is full, a folder of somebody else's
+            write_private(self._file(location, interval), json.dumps(said))
+
+    def _file(self, location: str, interval: Interval) -> Path:
+        name = hashlib.sha256(f"{location}\n{interval.start.isoformat()}".encode()).hexdigest()
+        return self.folder / f"{name[:32]}.json"
+
+
+def all_there(files: Iterable[tuple[str, int]]) -> bool:
+    """Whether all of these files of a local disk are, of these sizes. Arrow's file system, which says what is wrong
+    with one, takes four times as long."""
+    try:
+        for path, size in files:
+            there = os.stat(path)  # noqa: PTH116  (a Path a file takes longer than the look at it)
+            if there.st_size != size or not stat.S_ISREG(there.st_mode):
+                return False
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def log_state(location: str, commit: int) -> str:
+    """Another text after whatever is done to the files of the log that tell a commit; "" where it cannot be told, or
+    is not on a local disk."""
+    if (folder := local(location)) is None:
+        return ""
+    with suppress(OSError):
+        log = read_log(folder)
+        if log.head >= commit and not log.problem(commit):
+            return repr(log.state_at(commit))
+    return ""
+
+
+def _key(location: str, commit: int, interval: Interval, state: str) -> str:
+    return hashlib.sha256(repr((location, commit, str(interval), state)).encode()).hexdigest()
