@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -77,58 +78,58 @@ def entry_name(commit: int) -> str:
 def read_log(location: str) -> LogFolder:
     """What is in the log's folder; nothing when there is none. Raises NotADirectoryError when it is a file, and
     NoAccessError where this account may not look."""
-    entries: dict[int, os.DirEntry[str]] = {}
     parts: dict[tuple[int, int], set[int]] = {}
     beside: set[tuple[str, Stamp]] = set()
     try:
-        with os.scandir(f"{location}/{LOG}") as found:
-            for file in found:
-                name = file.name
-                if len(name) == _ENTRY_LENGTH and name.endswith(".json") and name[:20].isdecimal():
-                    entries[int(name[:20])] = file  # no pattern: there are a thousand a table, and hundreds of tables
-                elif (part := _CHECKPOINT.fullmatch(name)) or name == HINT:
-                    size, written = _stamp(file)
-                    beside.add((name, (size, written)))
-                    if part and size:
-                        of = int(part[3] or 1)
-                        parts.setdefault((int(part[1]), of), set()).add(int(part[2] or 1))
+        names = os.listdir(f"{location}/{LOG}")  # noqa: PTH208  (a thousand a table, of hundreds of tables, every plan)
     except FileNotFoundError:
         return LogFolder()
     except PermissionError:
         raise no_access(f"{location}/{LOG}") from None
+    entries = {n for n in names if len(n) == _ENTRY_LENGTH and n.endswith(".json") and n[:20].isdecimal()}
+    for name in names if len(entries) < len(names) else ():
+        if name not in entries and ((part := _CHECKPOINT.fullmatch(name)) or name == HINT):
+            size, written = _stamp(f"{location}/{LOG}/{name}")
+            beside.add((name, (size, written)))
+            if part and size:
+                of = int(part[3] or 1)
+                parts.setdefault((int(part[1]), of), set()).add(int(part[2] or 1))
     whole = frozenset(commit for (commit, of), have in parts.items() if len(have) == of)
-    return LogFolder(entries=_Stamps(entries), checkpoints=whole, beside=frozenset(beside))
+    stamps = _Stamps(f"{location}/{LOG}", {int(name[:20]) for name in entries})
+    return LogFolder(entries=stamps, checkpoints=whole, beside=frozenset(beside))
 
 
-def _stamp(file: os.DirEntry[str]) -> Stamp:
+def _stamp(path: str) -> Stamp:
     """Of a file that went since it was listed, as Spark's hint does while it is written again: nothing."""
     try:
-        stat = file.stat()
+        found = os.stat(path)  # noqa: PTH116
     except FileNotFoundError:
         return 0, 0
     except PermissionError:
-        raise no_access(file.path) from None
-    return stat.st_size, stat.st_mtime_ns
+        raise no_access(path) from None
+    return found.st_size, found.st_mtime_ns
 
 
 class _Stamps(Mapping[int, Stamp]):
     """The stamps of entries, each looked up when somebody asks: of the thousands of a table of years, plans ask about
     those after the newest checkpoint. Of one that is gone by then: nothing."""
 
-    def __init__(self, files: Mapping[int, os.DirEntry[str]]) -> None:
-        self._files = files
+    def __init__(self, folder: str, commits: AbstractSet[int]) -> None:
+        self._folder, self._commits = folder, commits
 
     def __getitem__(self, commit: int) -> Stamp:
-        return _stamp(self._files[commit])
+        if commit not in self._commits:
+            raise KeyError(commit)
+        return _stamp(f"{self._folder}/{entry_name(commit)}")
 
     def __contains__(self, commit: object) -> bool:
-        return commit in self._files
+        return commit in self._commits
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._files)
+        return iter(self._commits)
 
     def __len__(self) -> int:
-        return len(self._files)
+        return len(self._commits)
 
 
 def check_log(location: str, commit: int | None = None, *, every: bool = True) -> int:

@@ -136,8 +136,8 @@ def _stages(plan: Plan, project: Project) -> Table:
                 )
             case Approve() | Promote():
                 continue
-    for name, reason in plan.kept.items():
-        table.add_row(Text("keep", style="dim"), Text(name, style="dim"), "", "", "", Text(reason, style="dim"))
+    for names, reason in _kept(plan):
+        table.add_row(Text("keep", style="dim"), Text(names, style="dim"), "", "", "", Text(reason, style="dim"))
     for stuck in plan.blocked:
         calendar = project.models[stuck.model].calendar
         table.add_row(
@@ -149,6 +149,21 @@ def _stages(plan: Plan, project: Project) -> Table:
             f"needs {stuck.upstream} {short(stuck.needs)}",
         )
     return table
+
+
+def _kept(plan: Plan) -> list[tuple[str, str]]:
+    """The models that stay as they are, and why: a line each, or, where these are many, a line for each reason."""
+    if len(plan.kept) <= _MANY_KEPT:
+        return [*plan.kept.items()]
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in plan.kept.items():
+        by_reason.setdefault(reason, []).append(name)
+    return [
+        (names[0] if len(names) == 1 else f"{len(names)} models", reason) for reason, names in sorted(by_reason.items())
+    ]
+
+
+_MANY_KEPT = 30
 
 
 def _print_next(plan: Plan, following: NextStep, verdict: Verdict | None, late: Sequence[Notice]) -> None:

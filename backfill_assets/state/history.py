@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 COLUMNS = (
     "kind", "model", "version", "start", "end", "table_commit", "batch", "audits", "through", "rows", "sequence",
 )  # fmt: skip
+_WHERE = ("kind", "model", "version", "start", "sequence")
+"""The columns that say of which version and interval an entry is."""
 _FEW = 3
 """So many versions are read one by one; who asks for more gets all by one look."""
 
@@ -145,7 +147,7 @@ class _Reader:
         """The entries of a version that are about none of its plain intervals. Those of all are read at once."""
         with self._lock:
             if self._others is None:
-                read = self._ledger.chosen(COLUMNS, self._of_others()) if self._in_others else []
+                read = self._ledger.chosen(_WHERE, self._of_others()) if self._in_others else []
                 if len(read) != self._in_others:
                     raise _lost()
                 self._others = by_version(read)

@@ -109,3 +109,15 @@ def test_names_are_whole(
     said = show(capsys, width)
     assert any(NAME in line for line in said) and not any("…" in line for line in said), said
     assert max(map(len, said)) <= width, said
+
+
+@pytest.mark.parametrize("many", [30, 31])
+def test_hundreds_of_models_that_stay_are_a_line(many: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is to be done is not lost among them; fewer are named."""
+    world = World(a_model("fresh", "raw"))
+    kept = {f"m_{n:03}": "complete and audited" for n in range(many - 1)} | {"view": "reads none of what changed"}
+    plan = replace(world.plan(), kept=kept)
+    guess = estimate(plan.work, [], world.project.models, at_once=1)
+    said = [line for line in lines(lambda: print_plan(plan, world.project, guess), 120, capsys) if "keep" in line]
+    words = [line.split(maxsplit=3)[:3] for line in said]
+    assert len(said) == 30 if many == 30 else words == [["keep", "30", "models"], ["keep", "view", "reads"]]
