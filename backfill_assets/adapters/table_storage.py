@@ -51,7 +51,7 @@ class DeltaTableStorage:
         known = None if footers or self._known is None else self._known.read(location, commit, interval)
         if known and known.is_there(location):
             return Readable(files=len(known.files), rows=known.rows, bytes=sum(known.files.values()))
-        state = log_state(location, commit)
+        state = log_state(location, commit) if self._known else ""
         try:
             table = open_table(location, commit)
         except StateError as error:
