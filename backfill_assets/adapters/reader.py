@@ -29,6 +29,7 @@ from backfill_assets.state.view_types import stored_columns, two_types, two_type
 if TYPE_CHECKING:
     import pyarrow as pa
     from deltalake import DeltaTable
+    from pyarrow.dataset import Dataset
     from pyarrow.fs import FileSystem
 
 
@@ -132,7 +133,7 @@ def _segment(pointer: Pointer, segment: Segment, part: Interval, warehouse: str,
     there = stored_columns(pointer, segment)
     asked = {name: pc.field(own.get(name.lower(), name)) for name in columns if name.lower() in there}
     try:
-        files = table.to_pyarrow_dataset(filesystem=_system(location, table))
+        files = _dataset(location, table)
         if origin_of(table) and (others := _rewritten(table, files.get_fragments(within))):
             raise changed_table_error(
                 pointer.model, segment, f"files that somebody else wrote again: {', '.join(others)}"
@@ -148,6 +149,14 @@ def _segment(pointer: Pointer, segment: Segment, part: Interval, warehouse: str,
             pointer.model, segment, f"{rows.num_rows} rows in its files; {segment.held.rows} were promoted"
         )
     return rows
+
+
+def _dataset(location: str, table: DeltaTable) -> Dataset:
+    """Its files. Spark writes INT96, which Arrow takes for nanoseconds: these reach from 1677 to 2262 only."""
+    from pyarrow.dataset import ParquetReadOptions
+
+    options = ParquetReadOptions(coerce_int96_timestamp_unit="us")
+    return table.to_pyarrow_dataset(filesystem=_system(location, table), parquet_read_options=options)
 
 
 def _system(location: str, table: DeltaTable) -> FileSystem:
@@ -173,7 +182,7 @@ def _unreadable(location: str, table: DeltaTable, chosen: Any) -> list[str]:
 
     found: list[str] = []
     try:
-        for part in table.to_pyarrow_dataset(filesystem=_system(location, table)).get_fragments(filter=chosen):
+        for part in _dataset(location, table).get_fragments(filter=chosen):
             try:
                 part.to_table()
             except (OSError, pa.ArrowException) as error:
