@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.reach import reach
 from backfill_assets.core.wording import day_text
@@ -31,6 +31,7 @@ class LeftOut:
     model: str
     key: _Key
     place: str
+    cadence: Cadence
     at: datetime
     bound: datetime
     """Where the first whole interval begins, or the last one ends."""
@@ -40,16 +41,12 @@ class LeftOut:
         return f"`{self.key}: {day_text(self.at)}` ({self.place})"
 
     @property
-    def side(self) -> str:
-        """On which side of the days it is."""
-        return "begins after" if self.key == "start" else "ends before"
-
-    @property
-    def put_back(self) -> str:
-        """How its days are its own again."""
+    def mended(self) -> str:
+        """How the model has all of these days: by whole intervals of its own."""
         if self.key == "start":
-            return f"put `start: {day_text(self.days.intervals[0].start)}` back in {self.place}"
-        return f"put `end: {day_text(self.days.intervals[-1].end)}` back in {self.place}, or take its `end:` out"
+            return f"put `start: {day_text(self.cadence.floor(self.days.intervals[0].start))}` in {self.place}"
+        end = self.cadence.ceil(self.days.intervals[-1].end)
+        return f"put `end: {day_text(end)}` in {self.place}, or take its `end:` out"
 
     def of(self, lost: Ranges) -> Ranges:
         """What of a loss, of the model or of one that reads it, it is the cause of."""
@@ -76,11 +73,18 @@ def left_out(project: Project, facts: Facts, name: str) -> tuple[LeftOut, ...]:
         bounds["end"] = model.end, model.cadence.floor(model.end)
     for key, (at, bound) in bounds.items():
         early = pointer.covers.until(bound)
-        days = early if key == "start" else pointer.covers - early
-        # Days of another cadence may reach over a bound that says the same as ever.
-        if days and (days.intervals[0].start < at if key == "start" else days.intervals[-1].end > at):
-            place = _place(project, model, key)
-            found.append(LeftOut(model=name, key=key, place=place, at=at, bound=bound, days=days))
+        if days := early if key == "start" else pointer.covers - early:
+            found.append(
+                LeftOut(
+                    model=name,
+                    key=key,
+                    place=_place(project, model, key),
+                    cadence=model.cadence,
+                    at=at,
+                    bound=bound,
+                    days=days,
+                )
+            )
     return tuple(found)
 
 
@@ -99,9 +103,9 @@ def causes_of_loss(project: Project, facts: Facts, name: str, lost: Ranges) -> t
 def ways_on(found: LeftOut, request: Request) -> str:
     """What can be done where new logic would lose the days. No command takes single days out of what is shown."""
     if found.key == "end":
-        return found.put_back
-    since = replace(request, forward_only=found.at, start=None, end=None, strategies=())
-    return f"{found.put_back}; or leave these days as they are shown: {apply_command(since)}"
+        return found.mended
+    since = replace(request, forward_only=found.bound, start=None, end=None, strategies=())
+    return f"{found.mended}; or leave these days as they are shown: {apply_command(since)}"
 
 
 def warn_of_left_out(project: Project, facts: Facts, models: Sequence[str]) -> tuple[PlanWarning, ...]:
@@ -124,7 +128,7 @@ def warn_of_left_out(project: Project, facts: Facts, models: Sequence[str]) -> t
                     what=f"{facts.environment.name} shows {name} {left}, {side} its `{each.key}: {day_text(each.at)}`",
                     why=f"{moved} takes nothing out of sight, and no command takes single days: readers go on "
                     "seeing them, and no plan builds or audits them again",
-                    fix=f"{each.put_back}; else tell their readers that nobody looks after these days",
+                    fix=f"{each.mended}; else tell their readers that nobody looks after these days",
                 )
             )
     return tuple(found)

@@ -22,10 +22,10 @@ def wanted(
     """The intervals of the model that a request is about: those that should be there by `now`, cut to whole intervals
     that the requested range touches, or (`end_bounded`) to those that end within it.
 
-    An open interval is one of them with `ignore_cron`, or when it is among the `shown`.
+    An open interval is one of them with `ignore_cron`, or when any of it is among the `shown`.
     """
     begun = model.begun(now)
-    expected = begun if ignore_cron else model.expected(now) | (begun & shown)
+    expected = begun if ignore_cron else model.expected(now) | Ranges.of(map(model.cadence.cover, begun & shown))
     span = expected.span
     if span is None or (start is None and end is None):
         return expected

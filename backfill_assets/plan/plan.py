@@ -265,13 +265,16 @@ def _patched(
 ) -> Plan:
     """A plan about parts of history: what is missing of each patch, then the move of all of them."""
     stages: list[Stage] = []
+    blocked = _waiting(project, facts, request, patches)
     for name, patch in patches.items():
         above = ", ".join(u.name for u in project.models[name].upstreams if u.name in patches)
         reason = why.get(name) or f"reads what is computed again of {above}"
-        stages.extend(_patch_stages(project, facts, name, patch, reason))
-    moves = tuple((name, patch.version) for name, patch in patches.items())
+        waits = Ranges.of(part for b in blocked if b.model == name for part in b.intervals)
+        stages.extend(_patch_stages(project, facts, name, patch, reason, waits))
+    stuck = {b.model for b in blocked}
+    moves = tuple((name, patch.version) for name, patch in patches.items() if name not in stuck)
     other_letters = respelled(project, facts, moves)
-    if patches:
+    if moves:
         stages.extend(move_stages(project, facts, moves, patches))
     changes = changes or {}
     touched = {name: change for name, change in changes.items() if name in patches}
@@ -282,7 +285,7 @@ def _patched(
         request=request,
         models=tuple(patches),
         stages=tuple(stages),
-        blocked=(),
+        blocked=blocked,
         kept={n: "this plan changes nothing in it" for n in project.models if n not in patches},
         sources=facts.sources,
         patches=patches,
@@ -301,12 +304,35 @@ def _patched(
     )
 
 
-def _patch_stages(project: Project, facts: Facts, name: str, patch: Patch, reason: str) -> Iterator[Stage]:
-    """What is to be audited and built of a patch."""
+def _waiting(project: Project, facts: Facts, request: Request, patches: Mapping[str, Patch]) -> tuple[Blocked, ...]:
+    """What of patches waits for models that it reads, as its build will find out."""
+    found, complete = list[Blocked](), {name: have.complete for name, have in facts.coverage.items()}
+    for name, pointer in facts.environment.pointers.items():
+        if pointer.version == project.fingerprints.get(name):
+            complete[name] = complete[name] | pointer.covers
+    for name in (name for name in project.models if name in patches):
+        model, patch = project.models[name], patches[name]
+        have = facts.of(name, patch.version)
+        missing = patch.intervals - have.complete - have.unaudited
+        upstreams = upstream_models(project, model)
+        good, waiting = ready(model, missing, upstreams, complete, now=facts.now, ignore_cron=request.ignore_cron)
+        found.extend(
+            Blocked(model=name, intervals=late, count=late.count(model.cadence), upstream=up, needs=needs)
+            for up, (late, needs) in waiting.items()
+        )
+        built = (have.built | have.empty | good) & patch.intervals
+        complete[name] = (patch.below.covers - patch.intervals) | built
+    return tuple(found)
+
+
+def _patch_stages(
+    project: Project, facts: Facts, name: str, patch: Patch, reason: str, waits: Ranges = NOTHING
+) -> Iterator[Stage]:
+    """What is to be audited and built of a patch, but for what `waits`."""
     model, have = project.models[name], facts.of(name, patch.version)
     if recheck := patch.intervals & have.unaudited:
         yield Audit(model=name, version=patch.version, intervals=recheck, count=recheck.count(model.cadence))
-    if missing := patch.intervals - have.complete - have.unaudited:
+    if missing := patch.intervals - have.complete - have.unaudited - waits:
         yield build_stage(model, patch.version, missing, facts.now, reason=reason + scope_suffix(patch))
 
 

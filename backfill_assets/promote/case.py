@@ -11,7 +11,7 @@ from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.facts import Facts
-from backfill_assets.plan.stages import Request
+from backfill_assets.plan.stages import Blocked, Request
 from backfill_assets.promote.approval import PlanReview
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.older_reads import OlderReads
@@ -66,6 +66,8 @@ class Case:
     """What a rollback finds in its way."""
     surprises: tuple[Obstacle, ...] = ()
     """What whoever promotes expects otherwise than it was compared."""
+    blocked: tuple[Blocked, ...] = ()
+    """What of the plan waits for models that it reads."""
     gaps: tuple[Gap, ...] = ()
     """What is not known and has to be, before history is rewritten."""
     reviews: tuple[PlanReview, ...] = ()

@@ -80,6 +80,7 @@ class Cases:
             changed=found.changed,
             rewritten=found.rewritten,
             older=self.older_reads(facts, moving) if purpose is Purpose.PROMOTION else OlderReads(),
+            blocked=plan.blocked,
             gaps=tuple(gaps),
             reviews=self._reviews(facts, versions) if found.changed else (),
             required=self.required,

@@ -9,10 +9,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import logic_of
+from backfill_assets.core.wording import listed
 from backfill_assets.plan.changed_texts import REMEDY, refuted, unchecked
 from backfill_assets.plan.changes import asked_about
 from backfill_assets.plan.commands import apply_command, restate_argument, restate_command, withdraw_command
@@ -32,10 +34,11 @@ from backfill_assets.promote.consent import (
     valid_approvals,
     why_not_enough,
 )
-from backfill_assets.promote.mismatches import mismatches
+from backfill_assets.promote.mismatches import Mismatch, mismatches
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.ledger import Coverage, read_version
 from backfill_assets.state.proofs import Finding
+from backfill_assets.state.releases import NOTHING_SHOWN
 from backfill_assets.state.required_approvals import merged_roles, titled
 from backfill_assets.state.shown_state import ShownState
 from backfill_assets.state.view_types import TwoTypes, two_types
@@ -157,7 +160,7 @@ def nothing_lost(case: Case) -> Iterator[Obstacle]:
         for each in causes_of_loss(case.project, case.facts, w.model, w.lost):
             yield Obstacle(
                 model=w.model,
-                what=f"{each.cause} {each.cause.side} days of {each.cause.model} that are shown: "
+                what=f"{each.cause} leaves out days of {each.cause.model} that are shown: "
                 f"{case.environment.name} would lose",
                 intervals=each.lost,
                 remedy=ways_on(each.cause, case.request),
@@ -189,7 +192,24 @@ def fits_together(case: Case) -> Iterator[Obstacle]:
     """No model is shown beside another version of what it was computed from."""
     if case.wanted.ready and case.purpose is not Purpose.ROLLBACK:  # a rollback says so itself, with its own remedy
         after = {name: pointer.version for name, pointer in case.after.items()}
-        yield from mismatches(case.project, case.environment, after, case.versions)
+        remedy = partial(_with_upstream, case)
+        yield from mismatches(case.project, case.environment, after, case.versions, remedy=remedy)
+
+
+def _with_upstream(case: Case, found: Mismatch) -> str:
+    """How a model and one that it reads are shown together."""
+    name, shown = found.model, case.environment.name
+    if name not in case.project.models:
+        return (
+            f"the code has no {name} any more: put its file back, or take it out of {shown}: "
+            f"backfill rollback {NOTHING_SHOWN} --select {name}"
+        )
+    if waits := [f"{b.upstream} {b.needs}" for b in case.blocked if b.model == name]:
+        return f"{name} waits for {listed(waits)}: promote both when it is built"
+    together = f"promote both together: backfill promote --select {found.upstream}+"
+    if (own := case.facts.itself.get(name)) and own.code:
+        return f"{together}; the code has another {name} than {shown} shows: merge that first, if it is somebody else's"
+    return together
 
 
 def way_back(case: Case) -> Iterator[Obstacle]:

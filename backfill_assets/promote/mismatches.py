@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -11,7 +11,6 @@ from backfill_assets.plan.category import change_between, same_for
 from backfill_assets.project.algorithm import version_of
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.releases import NOTHING_SHOWN
 from backfill_assets.state.versions import Version
 
 
@@ -32,6 +31,8 @@ def mismatches(
     after: Mapping[str, str],
     versions: Mapping[tuple[str, str], Version],
     together: Mapping[str, str] = MappingProxyType({}),
+    *,
+    remedy: Callable[[Mismatch], str],
 ) -> list[Obstacle]:
     """Models that would be shown beside a version of an upstream in which something that they read is different, each
     with what to do (`mismatched`)."""
@@ -40,19 +41,10 @@ def mismatches(
         Obstacle(
             model=m.model,
             what=f"was built from {m.upstream} {m.built_from}, but {environment.name} would show {m.shown}",
-            remedy=_remedy(project, environment, m),
+            remedy=remedy(m),
         )
         for m in mismatched(project, before, after, versions, together)
     ]
-
-
-def _remedy(project: Project, environment: Environment, found: Mismatch) -> str:
-    if found.model in project.models:
-        return f"promote both together: backfill promote --select {found.upstream}+"
-    return (
-        f"the code has no {found.model} any more: put its file back, or take it out of {environment.name}: "
-        f"backfill rollback {NOTHING_SHOWN} --select {found.model}"
-    )
 
 
 def mismatched(

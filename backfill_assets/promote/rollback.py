@@ -232,7 +232,7 @@ def _apart(
     earlier = {name: pointer.version for name, pointer in then.items()}
     names = {s.model for s in [*steps, *left]}
     together = f"go back with all of them: backfill rollback {release.id} --select {','.join(sorted(names))}"
-    found = [replace(o, remedy=together) for o in mismatches(project, seen, shown, versions, earlier)]
+    found = mismatches(project, seen, shown, versions, earlier, remedy=lambda _: together)
     told = {o.model for o in found}
     for step in steps:
         for other in left:

@@ -13,15 +13,15 @@ from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.status import read_status
 from backfill_assets.core.intervals import Cadence, Ranges, utc
-from backfill_assets.plan.left_out import left_out
+from backfill_assets.plan.left_out import left_out, ways_on
 from backfill_assets.plan.stages import Request
 from backfill_assets_tests.projects import backfill_here, days, small_project
 from backfill_assets_tests.unsparked import build, promoted, prove, unsparked
 
 FOURTH = Request(forward_only=utc("2024-01-04"))
 LOST = "prod would lose 2024-01-01..2024-01-03"
-CAUSE = f"`start: 2024-01-04` (models/daily.sql:2) begins after days of daily that are shown: {LOST}"
-BACK = "put `start: 2024-01-01` back in models/daily.sql:2"
+CAUSE = f"`start: 2024-01-04` (models/daily.sql:2) leaves out days of daily that are shown: {LOST}"
+BACK = "put `start: 2024-01-01` in models/daily.sql:2"
 
 
 @pytest.fixture
@@ -68,13 +68,11 @@ def test_an_earlier_end(shop: Path) -> None:
     """The same of its other side; the way on that is told works, and there is no other."""
     end_earlier(shop)
     edit(shop, "sum(amount)", "sum(amount) + 1")
-    cause = (
-        "`end: 2024-01-08` (models/daily.sql:3) ends before days of daily that are shown: prod would lose 2024-01-08"
-    )
+    cause = "`end: 2024-01-08` (models/daily.sql:3) leaves out days of daily that are shown: prod would lose 2024-01-08"
     said = backfill_here("plan", project=shop).out
     assert f"daily: {cause}..2024-01-10" in said and f"running: {cause}" in said and "promote a range" not in said
     build(unsparked(shop))
-    way = "put `end: 2024-01-11` back in models/daily.sql:3, or take its `end:` out"
+    way = "put `end: 2024-01-11` in models/daily.sql:3, or take its `end:` out"
     seen = {name: (cause in text, remedy) for name, (text, remedy) in refused(shop).items()}
     assert seen == {"daily": (True, way), "running": (True, way)}
     edit(shop, "end: 2024-01-08", "end: 2024-01-11")
@@ -96,7 +94,7 @@ def test_an_earlier_end_without_other_code(shop: Path) -> None:
     end_earlier(shop)
     [warning] = read_status(unsparked(shop)).left_out
     assert warning.what == "prod shows daily 2024-01-08..2024-01-10, after its `end: 2024-01-08`"
-    assert warning.place == "models/daily.sql:3" and warning.fix.startswith("put `end: 2024-01-11` back")
+    assert warning.place == "models/daily.sql:3" and warning.fix.startswith("put `end: 2024-01-11` in")
     assert warning in plan_request(unsparked(shop)).warnings
 
 
@@ -160,7 +158,7 @@ def test_days_of_another_zone_are_no_later_start(shop: Path) -> None:
 
 
 def test_weeks_begin_later_than_a_start_in_their_middle(shop: Path) -> None:
-    """Of a model that has weeks by now: its `start:` is what it was."""
+    """Of a model that has weeks by now: its `start:` is what it was, and a whole week holds the first days."""
     place = unsparked(shop)
     facts, pointer = place.facts(), place.facts().environment.pointers["daily"]
     weekly = replace(place.project.models["daily"], cadence=Cadence.WEEKLY, start=utc("2024-01-03"))
@@ -168,4 +166,9 @@ def test_weeks_begin_later_than_a_start_in_their_middle(shop: Path) -> None:
     shown = replace(pointer, segments=pointer.segments.cut(Ranges((days("2024-01-03", "2024-01-10"),))))
     pointers = {**facts.environment.pointers, "daily": shown}
     facts = replace(facts, environment=replace(facts.environment, pointers=pointers))
-    assert left_out(project, facts, "daily") == ()
+    [found] = left_out(project, facts, "daily")
+    assert str(found.days) == "2024-01-03..2024-01-07"
+    assert ways_on(found, Request()) == (
+        "put `start: 2024-01-01` in models/daily.sql:2; or leave these days as they are shown: "
+        "backfill apply --forward-only 2024-01-08"
+    )
