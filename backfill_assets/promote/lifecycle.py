@@ -19,7 +19,7 @@ from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer, lists
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.facts import Facts
-from backfill_assets.plan.leases import Claim, Collision, ParallelPlan, claim, targets
+from backfill_assets.plan.leases import Again, Claim, Collision, ParallelPlan, claim, targets
 from backfill_assets.plan.stages import ModelVersion, Plan, Promote
 from backfill_assets.plan.stored import stored_plan, stored_request
 from backfill_assets.promote.candidate import candidate, known_target
@@ -175,8 +175,15 @@ def parallel_plan_text(beside: ParallelPlan) -> str:
     """`plan ab12 (by ana, since 14:02 UTC) is open for the same versions: …`, and what to do about it."""
     return (
         f"{plan_text(beside.plan)} is open for the same versions, by another request, and stays as it is: "
-        f"`{apply_command(beside.request)}` goes on with it, `backfill abandon {beside.plan.id}` ends it"
+        f"`{apply_command(beside.request)}` {_AGAIN[beside.again]}, `backfill abandon {beside.plan.id}` ends it"
     )
+
+
+_AGAIN: Mapping[Again, str] = {
+    Again.CONTINUES: "goes on with it",
+    Again.REPLACES: "makes another plan by now, which replaces it",
+    Again.ANOTHER: "does not go on with it by now",
+}
 
 
 def plan_text(record: PlanRecord) -> str:
