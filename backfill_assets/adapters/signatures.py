@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -26,9 +27,20 @@ def sign(statement: str, key: Path) -> str:
         raise SettingsError(
             f"cannot sign with {key}",
             why=_first_line(given.stderr),
-            fix="name the file of an SSH private key, or of a public one whose private key your agent has",
+            fix=f"chmod 600 {shlex.quote(str(key))}"
+            if _TOO_OPEN in given.stderr
+            else "name the file of an SSH private key, or of a public one whose private key your agent has",
         )
     return given.stdout
+
+
+_TOO_OPEN = "are too open"
+
+
+def fingerprint(key: Path) -> str:
+    """What `ssh-keygen -l` says of the key in a file, private or public, as in `SHA256:…`; "" where it says nothing."""
+    found = re.search(r"SHA256:[A-Za-z0-9+/]+", _run("-l", "-f", str(key), given="").stdout)
+    return found[0] if found else ""
 
 
 def read_signers(root: Path) -> str:
@@ -114,4 +126,6 @@ def _run(*arguments: str, given: str) -> subprocess.CompletedProcess[str]:
 
 
 def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "ssh-keygen gave no reason")
+    """The first line that says something: a banner is of `@`."""
+    lines = (line.strip() for line in text.splitlines())
+    return next((line for line in lines if line and not line.startswith("@")), "ssh-keygen gave no reason")

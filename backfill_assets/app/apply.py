@@ -122,7 +122,7 @@ def start_apply(context: Context, request: Request, *, sample: int | None = None
     facts = context.facts(every_version=request.all_versions)
     whole = plan_request(context, request, facts=facts)
     plan = part_plan(whole, context.project, only) if only else whole
-    opened = open_plan(context, whole)
+    opened = open_plan(context, whole, facts)
     if sample is not None:
         plan = sample_plan(whole, context.project, sample)
     estimate = estimate_plan(context, plan)

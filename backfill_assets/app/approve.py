@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from backfill_assets.adapters.signatures import sign
+from backfill_assets.adapters.signatures import fingerprint, sign
 from backfill_assets.app.approver import acting_approver, acting_host
 from backfill_assets.app.context import Context
 from backfill_assets.app.gate import cases_of, why_not_counted
@@ -29,8 +29,10 @@ from backfill_assets.promote.gate import judge_rows
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.rules_change import RulesChange
 from backfill_assets.state.approvals import Approval, approval_of
+from backfill_assets.state.people import same_person
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.rules import Rules
+from backfill_assets.state.signers import holders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,9 +142,14 @@ def _blocking_gaps(context: Context, plan: Plan, facts: Facts) -> tuple[Gap, ...
 def prepare(context: Context, request: ApprovalRequest, *, signs: bool = True) -> list[Approval]:
     """What a request states, unsigned; with `signs`, a signature will prove who states it. Nothing is recorded.
 
-    Raises PlanError when the account that acts may not state it.
+    Raises PlanError when the account that acts may not state it, UsageError where a key is of several people.
     """
-    said: dict[str, Any] = {"by": request.by, "owners": request.owners, "signs": signs, "reason": request.reason}
+    said: dict[str, Any] = {
+        "by": request.by or _principal(context, request.key),
+        "owners": request.owners,
+        "signs": signs,
+        "reason": request.reason,
+    }
     if is_change(request.plan):
         return change_statements(context, request.plan, **said)
     return approval_statements(context, request.plan, accepted=request.accepted, **said)
@@ -213,6 +220,21 @@ def approve_plan(context: Context, approval: Approval, facts: Facts | None = Non
         )
     context.control.approvals.put(given)
     return given
+
+
+def _principal(context: Context, key: Path | None) -> str:
+    """Whom the signers in force list a key for; "" where that is the person of the account, and where it is nobody."""
+    if key is None:
+        return ""
+    rules = context.rules().rules
+    names = holders(rules.signers, fingerprint(key.expanduser()))
+    if len(names) < 2 or any(same_person(rules.people, context.user, name) for name in names):
+        return names[0] if len(names) == 1 else ""
+    raise UsageError(
+        f"{key} does not say who approves",
+        why=f"allowed_signers lists it for {', '.join(names)}",
+        fix=f"say whose approval it is: --by {names[0]}",
+    )
 
 
 def _signed(approval: Approval, key: Path | None) -> Approval:

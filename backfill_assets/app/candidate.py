@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from backfill_assets.adapters.session import check_machine
 from backfill_assets.app.context import Context
+from backfill_assets.app.plan import with_again
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.lifecycle import Abandoned, Opened, end_abandoned, move_candidate, store_plan
 from backfill_assets.state.environment import Environment
 
 
-def open_plan(context: Context, plan: Plan) -> Opened | None:
-    """Store a plan that is about to be built; None when there is nothing to it.
+def open_plan(context: Context, plan: Plan, facts: Facts | None = None) -> Opened | None:
+    """Store a plan that is about to be built; None when there is nothing to it. `facts` are those that it was made by;
+    None: they are read here, where they are needed.
 
     Raises PlanError on a collision, and SettingsError, having stored nothing, when this machine cannot build.
     """
     if plan.work:
         check_machine(context.project.root, context.project.settings)
-    return store_plan(
+    opened = store_plan(
         context.control, plan, by=context.user, views=context.shared_views, code=context.project.fingerprints
     )
+    if opened is None or not opened.beside:
+        return opened
+    return replace(opened, beside=with_again(context, opened.beside, facts or context.facts()))
 
 
 def show_candidate(context: Context, plan: str, facts: Facts | None = None) -> Environment | None:

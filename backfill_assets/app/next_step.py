@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from backfill_assets.plan.commands import apply_command, promote_command, restate_command, with_why
+from backfill_assets.plan.leases import Collision
 from backfill_assets.plan.stages import Plan, Promote
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.watch.notice import Notice
 
 
 class Step(StrEnum):
-    """What is to be done: build, mend what closes the gate, promote, give the owners a plan to approve, restate what is
-    shown from older sources, wait for an upstream, or nothing."""
+    """What is to be done: build, end another plan that is in the way of that, mend what closes the gate, promote, give
+    the owners a plan to approve, restate what is shown from older sources, wait for an upstream, or nothing."""
 
     APPLY = "apply"
+    COLLIDES = "collides"
     CLOSED = "closed"
     PROMOTE = "promote"
     OWNERS = "owners"
@@ -33,12 +35,26 @@ class NextStep:
     command: str = ""
 
 
-def next_step(plan: Plan, verdict: Verdict | None = None, stored: str = "", late: Sequence[Notice] = ()) -> NextStep:
+def next_step(
+    plan: Plan,
+    verdict: Verdict | None = None,
+    stored: str = "",
+    late: Sequence[Notice] = (),
+    collisions: Sequence[Collision] = (),
+) -> NextStep:
     """What comes after this plan was read.
 
     `verdict` is the gate's about a plan of which nothing is left to build, `stored` the id of the open plan that it
-    continues, `late` what is shown and was built before its sources changed.
+    continues, `late` what is shown and was built before its sources changed, `collisions` are the open plans because of
+    which applying it is refused.
     """
+    following = _own_step(plan, verdict, stored, late)
+    if collisions and following.step in (Step.APPLY, Step.OWNERS):
+        return NextStep(Step.COLLIDES, f"backfill promote {collisions[0].plan.id}")
+    return following
+
+
+def _own_step(plan: Plan, verdict: Verdict | None, stored: str, late: Sequence[Notice]) -> NextStep:
     moves = any(isinstance(stage, Promote) for stage in plan.stages)
     request = apply_command(plan.request)
     if plan.work or plan.invalidations or plan.texts:

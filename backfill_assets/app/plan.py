@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from backfill_assets.adapters.resuming import as_restated, how_read, resumed
@@ -9,11 +10,12 @@ from backfill_assets.app.batches import with_measured_batches
 from backfill_assets.app.context import Context
 from backfill_assets.compare.expect import expectations
 from backfill_assets.compare.filling import expected_filling
+from backfill_assets.core.errors import BackfillError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.pin import Pins
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen import Continued
-from backfill_assets.plan.leases import Claim
+from backfill_assets.plan.leases import Again, Claim, ParallelPlan
 from backfill_assets.plan.odd_files import odd_files
 from backfill_assets.plan.offered import with_smallest
 from backfill_assets.plan.plan import by_now, make_plan
@@ -83,6 +85,23 @@ def find_odd_files(context: Context, plan: Plan) -> tuple[PlanWarning, ...]:
 def claim_of(context: Context, plan: Plan) -> Claim:
     """How the plan stands to those that are open: which it continues, replaces or collides with."""
     return read_claim(context.control, plan, by=context.user, code=context.project.fingerprints)
+
+
+def with_again(context: Context, beside: Sequence[ParallelPlan], facts: Facts) -> tuple[ParallelPlan, ...]:
+    """The plans that are open beside one, with what the request of each gives by the loaded code."""
+    return tuple(replace(one, again=_again(context, one, facts)) for one in beside)
+
+
+def _again(context: Context, beside: ParallelPlan, facts: Facts) -> Again:
+    try:
+        if beside.request.restate:
+            facts, _ = as_restated(context.project, context.control, context.pins, facts, beside.request)
+        claim = claim_of(context, make_plan(context.project, facts, beside.request))
+    except BackfillError:  # such as a model that the code does not have any more
+        return Again.ANOTHER
+    if claim.continues and claim.continues.id == beside.plan.id:
+        return Again.CONTINUES
+    return Again.REPLACES if any(old.id == beside.plan.id for old in claim.supersedes) else Again.ANOTHER
 
 
 def worded(context: Context, plan: Plan, claim: Claim) -> Plan:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from backfill_assets.app.amendment import amend_stored
 from backfill_assets.app.context import Context
 from backfill_assets.app.estimate import estimate_plan, plan_maintenance
 from backfill_assets.app.faults import find_faults
 from backfill_assets.app.gate import judge_plan, obstacles_ahead
-from backfill_assets.app.plan import claim_of, find_uncovered, plan_request, worded
+from backfill_assets.app.plan import claim_of, find_uncovered, plan_request, with_again, worded
 from backfill_assets.app.preflight import find_gaps, plan_impacts
 from backfill_assets.app.watch import find_late
 from backfill_assets.contracts.impact import Impact
@@ -69,6 +69,7 @@ def preview(context: Context, request: Request) -> Preview:
     facts = context.facts(every_version=request.all_versions)
     made = plan_request(context, request, facts=facts)
     claim = claim_of(context, made)
+    claim = replace(claim, beside=with_again(context, claim.beside, facts))
     made = worded(context, made, claim)
     rules, estimate = context.rules(facts), estimate_plan(context, made)
     return Preview(

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.app.context import Context
+from backfill_assets.core.errors import PlanError
+from backfill_assets.promote.lifecycle import ended_text, find_plan
 from backfill_assets.sql.unlogged import unlogged
+from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, schema_name
 
 if TYPE_CHECKING:
@@ -55,9 +59,19 @@ def query_views(context: Context, query: str, *, environment: str | None, limit:
             beside = context.control.environments.read(other)
             _refuse_lost_files(context, beside, models)
             show_environment(spark, beside, context.warehouse, models)
-    views = [f"{schema_name(name)}.{model}" for model in sorted(shown.pointers)]
+    views = [f"{schema_name(name)}.{model}" for model in sorted(shown.pointers)] or why_none(context.control, name)
     columns, rows = first_rows(spark, query, at_most=limit + 1, views=views)
     return QueryRows(columns=tuple(columns), rows=tuple(rows[:limit]), more=len(rows) > limit)
+
+
+def why_none(control: Control, environment: str) -> list[str]:
+    """What there is in the place of views where a candidate's plan is over; empty where it is not, or none is known."""
+    with suppress(PlanError):
+        record = find_plan(control, environment)
+        if environment == record.candidate and not record.live:
+            over = ended_text(control, record.id) or f"plan {record.id} was promoted: {record.environment} shows it"
+            return [f"none, as {over}"]
+    return []
 
 
 def show_views(context: Context, *, environment: str | None) -> ShownViews:

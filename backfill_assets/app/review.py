@@ -10,7 +10,7 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import look_at_plan, plan_files, read_release_evidence, release_folder
 from backfill_assets.app.model_questions import plans_of_models
 from backfill_assets.app.waiting import Waiting, read_waiting
-from backfill_assets.promote.lifecycle import find_plan, rolled_back_plans
+from backfill_assets.promote.lifecycle import Undone, find_plan, rolled_back_plans
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.releases import Release
 
@@ -31,8 +31,8 @@ class Front:
     ended: tuple[PlanRecord, ...]
     why: Mapping[str, str]
     """Open plan → what its author said that it is for."""
-    undone: Mapping[str, str]
-    """Promoted plan → the rollback that took its rows away."""
+    undone: Mapping[str, Undone]
+    """Promoted plan → what rollbacks took away of it."""
     releases: tuple[Release, ...]
     notes: tuple[str, ...]
     """That approvals are off, and where files say other rules than those in force."""

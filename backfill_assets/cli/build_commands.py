@@ -88,7 +88,7 @@ def plan(
             "faults": to_plain(found.faults),
             "ahead": obstacles_json(found.ahead),
             "other_ways": to_plain(tuple(other_ways(made, context.project.models))),
-            "next": to_plain(next_step(made, found.verdict, stored, found.late)),
+            "next": to_plain(next_step(made, found.verdict, stored, found.late, claim.collisions)),
         }
         if found.maintenance:
             more["maintenance"] = found.maintenance.to_json()
@@ -117,6 +117,7 @@ def plan(
             gaps=found.blocking,
             ahead=found.ahead,
             late=found.late,
+            collisions=claim.collisions,
             more=besides,
         )
 

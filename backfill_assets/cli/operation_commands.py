@@ -44,7 +44,7 @@ def plans(waiting_for: Annotated[str | None, typed(WAITING_FOR)] = None, as_json
     Who opened each and when, what became of it, and which models it changes. With --waiting-for: whose approval open
     plans, and changes of the rules, lack, with the command that gives it. Needs no Spark.
     """
-    from backfill_assets.cli.plans import plan_json, print_plans
+    from backfill_assets.cli.plans import plan_json, print_plans, undone_json
     from backfill_assets.promote.lifecycle import rolled_back_plans
 
     context = open_context()
@@ -60,7 +60,7 @@ def plans(waiting_for: Annotated[str | None, typed(WAITING_FOR)] = None, as_json
     back = rolled_back_plans(control, records)
     print_result(
         as_json,
-        lambda: [plan_json(r) | {"undone_by": back.get(r.id)} for r in records],
+        lambda: [plan_json(r) | undone_json(back.get(r.id)) for r in records],
         lambda: print_plans(records, back),
     )
 

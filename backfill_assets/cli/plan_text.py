@@ -22,6 +22,7 @@ from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.estimate import PlanEstimate
 from backfill_assets.plan.estimate_text import saving
 from backfill_assets.plan.frozen_text import frozen_words
+from backfill_assets.plan.leases import Collision
 from backfill_assets.plan.other_ways import other_ways
 from backfill_assets.plan.scope_text import scope_words
 from backfill_assets.plan.sized_batches import sized_words
@@ -42,13 +43,15 @@ def print_plan(
     gaps: Sequence[Gap] = (),
     ahead: Sequence[Obstacle] = (),
     late: Sequence[Notice] = (),
+    collisions: Sequence[Collision] = (),
     more: Callable[[], None] = lambda: None,
 ) -> None:
     """The plan for a person: what is built, what is not and why, what it takes, what comes next.
 
     `verdict` is the gate's about a plan of which nothing is left to build, `stored` the open plan that it continues.
     `gaps` and what is `ahead` close the gate whatever is built, `late` is what is shown and was built before its
-    sources changed. `more` prints what else there is to say, before what comes next: that is the last line.
+    sources changed; `collisions` are in the way of applying it. `more` prints what else there is to say, before what
+    comes next: that is the last line.
     """
     console = out()
     console.print(
@@ -99,7 +102,7 @@ def print_plan(
         stuck = ", ".join(dict.fromkeys(b.model for b in plan.blocked))
         console.print(f"In {plan.environment}, {stuck} stays as it is until nothing of it waits.")
     more()
-    _print_next(plan, next_step(plan, verdict, stored, late), verdict, late)
+    _print_next(plan, next_step(plan, verdict, stored, late, collisions), verdict, late)
 
 
 def _stages(plan: Plan, project: Project) -> Table:
@@ -171,6 +174,10 @@ def _print_next(plan: Plan, following: NextStep, verdict: Verdict | None, late: 
     match following.step:
         case Step.APPLY:
             out().print(Text("Next: ") + command)
+        case Step.COLLIDES:
+            other = following.command.split()[-1]
+            abandon = Text(f"backfill abandon {other}", style="bold")
+            out().print(Text("Next: ") + command + ", or " + abandon + "; then plan again")
         case Step.CLOSED:
             out().print(f"Nothing to build, and {plan.environment} cannot move yet:")
             for obstacle in verdict.obstacles if verdict else ():

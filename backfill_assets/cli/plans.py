@@ -11,7 +11,7 @@ from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.core.escaping import one_line
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.leases import Claim
-from backfill_assets.promote.lifecycle import Abandoned, Opened, collision_text, parallel_plan_text, plan_text
+from backfill_assets.promote.lifecycle import Abandoned, Opened, Undone, collision_text, parallel_plan_text, plan_text
 from backfill_assets.state.environment import Environment, schema_name
 from backfill_assets.state.plans import PlanRecord, PlanStatus
 
@@ -24,8 +24,8 @@ def print_claim(claim: Claim) -> None:
     for collision in claim.collisions:
         console.print(Text(collision_text(collision), style="red"))
     if claim.collisions:
-        ids = ", ".join(c.plan.id for c in claim.collisions)
-        console.print(f"It cannot be applied before that is promoted, or abandoned: backfill abandon {ids}")
+        ends = ", ".join(f"backfill abandon {c.plan.id}" for c in claim.collisions)
+        console.print(f"It cannot be applied before that is promoted, or abandoned: {ends}")
     for old in claim.supersedes:
         console.print(f"Applying it replaces your {plan_text(old)}")
     for other in claim.beside:
@@ -88,8 +88,16 @@ def plan_json(record: PlanRecord) -> dict[str, object]:
     }
 
 
-def print_plans(records: Sequence[PlanRecord], undone: Mapping[str, str]) -> None:
-    """A line a plan, newest first; `undone` names the rollback that took a plan's rows away."""
+def undone_json(undone: Undone | None) -> dict[str, object]:
+    """What rollbacks took away of a plan as plain values: the one that took all of it, and each by its model."""
+    return {
+        "undone_by": undone.release or None if undone else None,
+        "undone_models": dict(undone.models) if undone else {},
+    }
+
+
+def print_plans(records: Sequence[PlanRecord], undone: Mapping[str, Undone]) -> None:
+    """A line a plan, newest first; `undone` says which rollbacks took a plan's rows away."""
     console = out()
     if not records:
         console.print(styled("No plan was applied yet. Next: [bold]backfill plan[/]"))
@@ -100,7 +108,7 @@ def print_plans(records: Sequence[PlanRecord], undone: Mapping[str, str]) -> Non
             Text(r.id, style="bold"),
             r.by,
             f"{r.created:%Y-%m-%d %H:%M} UTC",
-            Text(f"promoted, undone by {undone[r.id]}", style="yellow")
+            Text(f"promoted, {undone[r.id]}", style="yellow")
             if r.id in undone
             else Text(r.status.value, style=STYLES.get(r.status, "dim")),
             ", ".join(r.versions),

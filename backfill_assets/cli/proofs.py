@@ -8,7 +8,7 @@ from rich.text import Text
 
 from backfill_assets.cli.terminal import out, styled
 from backfill_assets.compare.codec import diff_from_json
-from backfill_assets.compare.diff_text import letter_lines, row_line, type_lines
+from backfill_assets.compare.diff_text import letter_lines, move_lines, row_line, type_lines
 from backfill_assets.compare.filling import FILLING
 from backfill_assets.contracts.rerun import Reruns
 from backfill_assets.core.codec import from_plain
@@ -21,11 +21,10 @@ def print_proofs(proofs: Sequence[Proof]) -> None:
     for proof in proofs:
         if proof.kind == DIFF:
             for model in diff_from_json(proof.document).models:
-                moved = ", ".join(m.column for m in model.moved)
                 said = [
                     *([f"with what was shown until {model.until} took it out"] if model.until else []),
                     row_line(model),
-                    *([f"moved: {moved}"] if moved else []),
+                    *move_lines(model),
                     *letter_lines(model),
                     *type_lines(model),
                 ]

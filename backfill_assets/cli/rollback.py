@@ -104,7 +104,9 @@ def print_end(ended: RolledBack, *, at_once: bool) -> None:
     """What has moved, or why nothing has."""
     console, found = out(), ended.found
     if ended.obstacles:
-        console.print(styled("[bold red]Not rolled back:[/] {} things are in the way", len(ended.obstacles)))
+        count = len(ended.obstacles)
+        things = "1 thing is" if count == 1 else f"{count} things are"
+        console.print(styled("[bold red]Not rolled back:[/] {} in the way", things))
         print_obstacles(ended.obstacles)
     elif ended.moved is None and found.steps:
         lacking = "; ".join(f"{s.model} {short(s.lacks)}" for s in found.steps if s.lacks)

@@ -46,6 +46,17 @@ def column_lines(model: ModelDiff) -> list[str]:
     return [*found, *letter_lines(model), *type_lines(model)]
 
 
+def move_lines(model: ModelDiff) -> list[str]:
+    """Columns that hold something else, in one line; in another those of which every row that is on both sides has the
+    same value, so that rows that came or went are all of it."""
+    rows = model.total.rows
+    told = bool(rows.added or rows.removed) and not (rows.unpaired_old or rows.unpaired_new)
+    alone = [m.column for m in model.moved if told and not m.changed]
+    values = [m.column for m in model.moved if m.column not in alone]
+    found = [f"moved: {', '.join(values)}"] if values else []
+    return [*found, f"moved by rows that came or went alone: {', '.join(alone)}"] if alone else found
+
+
 def letter_lines(model: ModelDiff) -> list[str]:
     """Columns that are written with other letters, in one line; none when there are none."""
     names = [f"{c.was} is called {c.name}" for c in model.columns if c.was]

@@ -29,7 +29,7 @@ def plan_job(run: Launched) -> None:
     """Plans, and stores nothing: the step's output has the plan, what it takes, whom it affects, what is in its way."""
     found = preview(run.context, run.request)
     plan, stored = found.plan, found.claim.continues
-    following = next_step(plan, found.verdict, stored.id if stored else "", found.late)
+    following = next_step(plan, found.verdict, stored.id if stored else "", found.late, found.claim.collisions)
     for sentence in _beside(found):
         run.log.warning(sentence)
     run.log.info(f"plan {plan.id}: {following.step.value}{f': {following.command}' if following.command else ''}")

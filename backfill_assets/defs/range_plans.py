@@ -67,7 +67,8 @@ def plan_of(context: Context, step: dg.AssetExecutionContext, model: Model, inte
         plan = covering[-1].id
     else:
         made = plan_request(context, request_for(context.project, scope), facts=facts)
-        opened = open_plan(context, replace(made, sources={**made.sources, **{name: pins[name] for name in pins}}))
+        made = replace(made, sources={**made.sources, **{name: pins[name] for name in pins}})
+        opened = open_plan(context, made, facts)
         if opened is None:
             return ""
         plan = opened.plan.id

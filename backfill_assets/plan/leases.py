@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.pointer import lists
@@ -25,12 +26,23 @@ class Collision:
     models: tuple[str, ...]
 
 
+class Again(StrEnum):
+    """What the request of an open plan gives by the loaded code: the rest of that plan, one that replaces it, or one
+    beside it (also where that would be refused)."""
+
+    CONTINUES = "continues"
+    REPLACES = "replaces"
+    ANOTHER = "another"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParallelPlan:
     """An open plan of the same versions by another request: neither goes on with the other, nor ends it."""
 
     plan: PlanRecord
     request: Request
+    again: Again = Again.ANOTHER
+    """What its request gives now; `another` also where nobody looked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,7 +61,7 @@ def with_smallest(project: Project, facts: Facts, plan: Plan) -> Plan:
         return replace(plan, smallest=replace(found, missed=missed, since=since, command=apply_command(request)))
     beside = [b for b in builds if smaller and b.model not in smaller.models]
     left = (*(stage for stage in smaller.stages if isinstance(stage, Build)), *beside) if smaller else ()
-    if smaller is None or stuck or sum(b.count for b in left) >= sum(b.count for b in builds):
+    if smaller is None or stuck or not clearly_less(left, builds):
         lacks = f"{facts.environment.name} lacks days of {gap[0]} from {since:%Y-%m-%d} on" if gap else ""
         reason = "" if asked.forward_only else _all_of_it(bound, facts, found) or stuck or lacks
         return replace(plan, smallest=replace(found, reason=reason)) if reason or asked.forward_only else plan
@@ -74,6 +74,12 @@ def with_smallest(project: Project, facts: Facts, plan: Plan) -> Plan:
         null_before=tuple(f"{n}.{c}" for n in smaller.patches for c in changes[n].added),
     )
     return replace(plan, smallest=offer, smaller=left)
+
+
+def clearly_less(left: Sequence[Build], builds: Sequence[Build]) -> bool:
+    """Whether fewer intervals are built, and none of a model of which the plan has nothing left to build."""
+    fewer = sum(b.count for b in left) < sum(b.count for b in builds)
+    return fewer and {b.model for b in left} <= {b.model for b in builds}
 
 
 def _first_day(project: Project, facts: Facts, models: Sequence[str], earliest: datetime) -> datetime:

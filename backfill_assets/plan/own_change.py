@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from backfill_assets.core.model import Model, Project
+from backfill_assets.core.model import UNKNOWN, Model, Project, Signature
 from backfill_assets.plan.changed_texts import same_text
 from backfill_assets.project.stored import UNSAID, to_definition, what_is_otherwise
 from backfill_assets.state.environment import Environment
@@ -17,6 +17,8 @@ _DECIDING = (
 """What of a header decides rows."""
 UNTOLD = "its code, or the columns of what it reads, changed"
 """Where its text is the same, and its record does not say what its sources were."""
+WHOLE_BY_NOW = "it could not be taken apart here, so that it is compared as a whole"
+APART_BY_NOW = "it is taken apart by now, and was compared as a whole when it was published"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +28,8 @@ class OwnChange:
     code: bool
     """Its text is another one, or its header says something else of its rows."""
     around: tuple[str, ...] = ()
-    """What is otherwise of the sources that it reads, and of Spark's settings: a sentence each."""
+    """What is otherwise of the sources that it reads, of Spark's settings, and of how a Python model could be looked
+    into, where its code is the same: a sentence each."""
 
 
 def own_changes(project: Project, shown: Environment, recorded: Mapping[str, Version]) -> dict[str, OwnChange]:
@@ -43,5 +46,15 @@ def _own_change(project: Project, model: Model, record: Version) -> OwnChange:
     said = any(name in then and then[name] != now[name] for name in _DECIDING)
     code = said or not same_text(model, then) or then.get("time_zone") != now.get("time_zone")
     around = what_is_otherwise(project, model, then, record.signature)
-    told = (UNTOLD if why == UNSAID else why for why in around if why != UNSAID or not code)
-    return OwnChange(code=code, around=tuple(told))
+    told = [UNTOLD if why == UNSAID else why for why in around if why != UNSAID or not code]
+    looked = [] if code else _looked_into(project, model, record.signature)
+    return OwnChange(code=code, around=(*told, *looked))
+
+
+def _looked_into(project: Project, model: Model, then: Signature) -> list[str]:
+    """That a Python model's columns are told apart now and were not then, or the other way round."""
+    now = project.signatures.get(model.name, UNKNOWN)
+    apart, before = (bool(s.row_reads or s.column_reads) for s in (now, then))
+    if model.language != "python" or apart == before:
+        return []
+    return [APART_BY_NOW if apart else WHOLE_BY_NOW]

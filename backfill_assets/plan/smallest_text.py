@@ -86,7 +86,7 @@ def _saved(plan: Plan, estimate: PlanEstimate) -> str:
     full, part = estimate.total.seconds, estimate.smallest.total.seconds if estimate.smallest else None
     if full is None or part is None or estimate.smallest is None:
         return f"{less}; what that saves nobody knows yet."
-    saved = max(full.likely - part.likely, 0.0)
+    saved = full.likely - part.likely
     said, instead, much = duration(part.low, part.high), duration(full.low, full.high), duration(saved, saved)
     if estimate.price:
         price = estimate.price
@@ -94,8 +94,10 @@ def _saved(plan: Plan, estimate: PlanEstimate) -> str:
         said += f" and {money(price.currency, part.low * hour, part.high * hour)}"
         instead += f" and {money(price.currency, full.low * hour, full.high * hour)}"
         much += f" and {money(price.currency, saved * hour, saved * hour)}"
-    share = f", {saved / full.likely:.0%}" if full.likely else ""
     basis = listed(dict.fromkeys(stage.takes.basis for stage in estimate.smallest.stages))
+    if saved <= 0 or part.high > full.high:
+        return f"{less}, in {said} instead of {instead}: that may take no less ({basis})."
+    share = f", {saved / full.likely:.0%}" if full.likely else ""
     return f"{less}, in {said} instead of {instead}: about {much} less{share} ({basis})."
 
 

@@ -104,7 +104,8 @@ def _unknown_models(
     models = list(spelling.values())
     for position, name in enumerate(entry.reads):
         if name.lower() not in spelling:
-            fix = did_you_mean(name, models, f"models are: {', '.join(sorted(models)) or 'none yet'}")
+            others = [model for key, model in spelling.items() if key not in {read.lower() for read in entry.reads}]
+            fix = did_you_mean(name, others, f"models are: {', '.join(sorted(models)) or 'none yet'}")
             what, why = f"`{entry.name}` reads `{name}`, which is not a model", "consumers read models only"
             listed = ("consumers", index, "reads", position)
             at = listed if listed in document.lines else ("consumers", index, "reads", name)

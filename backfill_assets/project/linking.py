@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -32,7 +32,11 @@ def link(
     """
     by_name = _unique(drafts, sources, problems)
     spelling = {name.lower(): name for name in (*sources, *by_name)}
-    upstreams = {d.name: _upstreams(d, spelling, problems, certain) for d in by_name.values()}
+    readers: dict[str, set[str]] = {}
+    for draft in by_name.values():
+        for read in draft.reads:
+            readers.setdefault(read.name.lower(), set()).add(draft.name)
+    upstreams = {d.name: _upstreams(d, spelling, readers, problems, certain) for d in by_name.values()}
     edges = {name: [u.name for u in above if u.name != name] for name, above in upstreams.items()}
     for chain in cycles(edges):
         first = by_name[chain[0]]
@@ -61,8 +65,15 @@ def _unique(drafts: list[Draft], sources: Mapping[str, Source], problems: list[P
 
 
 def _upstreams(
-    draft: Draft, spelling: Mapping[str, str], problems: list[Problem], certain: bool
+    draft: Draft,
+    spelling: Mapping[str, str],
+    readers: Mapping[str, Collection[str]],
+    problems: list[Problem],
+    certain: bool,
 ) -> tuple[Upstream, ...]:
+    """What a draft reads. A name that nobody has may be mistyped for one that the draft does not read yet, and not for
+    that of a reader of it."""
+    others = {r.name.lower() for r in draft.reads}
     found: dict[str, Upstream] = {}
     for read in draft.reads:
         name = spelling.get(read.name.lower())
@@ -70,7 +81,8 @@ def _upstreams(
             if not certain:
                 continue
             otherwise = f"add a model `{read.name}`, or declare it in sources.yml"
-            fix = did_you_mean(read.name, [n for n in spelling.values() if n != draft.name], otherwise)
+            known = [n for key, n in spelling.items() if key not in others and n not in readers[read.name.lower()]]
+            fix = did_you_mean(read.name, known, otherwise)
             what, why = f"`{draft.name}` reads `{read.name}`", "no model or source has that name"
             problems.append(draft.problem(read.line, what=what, why=why, fix=fix))
         elif name == draft.name:

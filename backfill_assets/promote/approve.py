@@ -131,7 +131,8 @@ def find_approvable(control: Control, plan: str) -> PlanRecord:
             )
         case PlanStatus.PROMOTED if back := rolled_back_plans(control, [record]).get(record.id):
             raise PlanError(
-                f"plan {record.id} was promoted, and rolled back in release {back}",
+                f"plan {record.id} was promoted, and "
+                + (f"rolled back in release {back.release}" if back.release else str(back)),
                 why="approvals of it do not count any more",
                 fix=f"make it again, and approve it then: {again}",
             )

@@ -17,9 +17,10 @@ from backfill_assets.core.escaping import one_line
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer, lists
+from backfill_assets.core.wording import first_few
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.facts import Facts
-from backfill_assets.plan.leases import Claim, Collision, ParallelPlan, claim, targets
+from backfill_assets.plan.leases import Again, Claim, Collision, ParallelPlan, claim, targets
 from backfill_assets.plan.stages import ModelVersion, Plan, Promote
 from backfill_assets.plan.stored import stored_plan, stored_request
 from backfill_assets.promote.candidate import candidate, known_target
@@ -28,8 +29,8 @@ from backfill_assets.promote.promote import ViewCatalog
 from backfill_assets.promote.reachable import reachable
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.plans import PlanRecord, PlanStatus
-from backfill_assets.state.releases import PointerMove
+from backfill_assets.state.plans import PlanRecord, PlanStatus, PlanTarget
+from backfill_assets.state.releases import PointerMove, Release
 from backfill_assets.state.tables import TableLog
 from backfill_assets.state.versions import table_path
 
@@ -175,8 +176,15 @@ def parallel_plan_text(beside: ParallelPlan) -> str:
     """`plan ab12 (by ana, since 14:02 UTC) is open for the same versions: …`, and what to do about it."""
     return (
         f"{plan_text(beside.plan)} is open for the same versions, by another request, and stays as it is: "
-        f"`{apply_command(beside.request)}` goes on with it, `backfill abandon {beside.plan.id}` ends it"
+        f"`{apply_command(beside.request)}` {_AGAIN[beside.again]}, `backfill abandon {beside.plan.id}` ends it"
     )
+
+
+_AGAIN: Mapping[Again, str] = {
+    Again.CONTINUES: "goes on with it",
+    Again.REPLACES: "makes another plan by now, which replaces it",
+    Again.ANOTHER: "does not go on with it by now",
+}
 
 
 def plan_text(record: PlanRecord) -> str:
@@ -276,25 +284,60 @@ def fulfilled(control: Control, shown: Environment) -> list[PlanRecord]:
     return [r for r in control.plans.all() if r.live and r.environment == shown.name and _shows(shown, r)]
 
 
-def rolled_back_plans(control: Control, records: Sequence[PlanRecord]) -> dict[str, str]:
-    """Plan → the rollback that took away what it had promoted; not of plans of which all is shown, or came back."""
-    found: dict[str, str] = {}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undone:
+    """What rollbacks took away of a plan that was promoted."""
+
+    models: Mapping[str, str]
+    """Model → the rollback; not of models that are shown as the plan built them, or that other releases replaced."""
+    whole: bool
+    """Whether nothing of the plan is shown."""
+
+    @property
+    def release(self) -> str:
+        """The rollback that took away all of it; "" where a part is shown, and where they were several."""
+        found = {*self.models.values()}
+        return next(iter(found)) if self.whole and len(found) == 1 else ""
+
+    def __str__(self) -> str:
+        """`undone by r9`; of a part `a, b undone by r9; c undone by r7`."""
+        if self.release:
+            return f"undone by {self.release}"
+        by: dict[str, list[str]] = {}
+        for model, release in self.models.items():
+            by.setdefault(release, []).append(model)
+        return "; ".join(f"{first_few(models)} undone by {release}" for release, models in by.items())
+
+
+def rolled_back_plans(control: Control, records: Sequence[PlanRecord]) -> dict[str, Undone]:
+    """Plan → what rollbacks took away of what it had promoted; not of plans of which all is shown, or came back."""
+    found: dict[str, Undone] = {}
     done = [r for r in records if r.status is PlanStatus.PROMOTED]
     for name in {r.environment for r in done}:
         shown = control.environments.read(name)
         releases = control.releases.all(name)
-        back = [release for release in reversed(releases) if release.back_to]
+        places = {r.id: r.revision for r in releases}
         promoted = {plan: r.revision for r in releases if not r.back_to for plan in r.evidence}
-        for record in done:
-            if record.environment == name and not _shows(shown, record):
-                later = [release for release in back if release.revision > promoted.get(record.id, -1)]
-                gone = (r.id for r in later if any(_takes_away(m, record.versions.get(m.model)) for m in r.moves))
-                if (release := next(gone, None)) is not None:
-                    found[record.id] = release
+        for record in (r for r in done if r.environment == name):
+            gone = [t for t in record.targets if not _shows_target(shown, t)]
+            since = promoted.get(record.id)
+            back = [r for r in reversed(releases) if r.back_to and (since is None or _before(r, since, places))]
+            by = {t.model: r.id for t in gone for r in reversed(back) if _takes_away(r, t)}
+            if by:
+                found[record.id] = Undone(models=by, whole=len(gone) == len(record.targets))
     return found
 
 
-def _takes_away(move: PointerMove, version: str | None) -> bool:
+def _before(back: Release, since: int, places: Mapping[str, int]) -> bool:
+    """Whether a rollback goes from a state with, or after, that release back to one before it."""
+    return places.get(back.back_to, -1) < since < back.revision
+
+
+def _takes_away(release: Release, target: PlanTarget) -> bool:
+    return any(m.model == target.model and _leaves(m, target.version) for m in release.moves)
+
+
+def _leaves(move: PointerMove, version: str) -> bool:
     before, after = (
         {logic for s in (p.segments if p else ()) for logic in (s.version, s.logic)} for p in (move.before, move.after)
     )
@@ -420,11 +463,12 @@ def _complete(project: Project, facts: Facts, record: PlanRecord) -> bool:
 
 
 def _shows(shown: Environment, record: PlanRecord) -> bool:
-    for target in record.targets:
-        pointer = shown.pointers.get(target.model)
-        own = [s for s in pointer.segments if target.version in (s.version, s.logic)] if pointer else []
-        if not own or (pointer and not lists(pointer, target.columns)):
-            return False
-        if target.intervals - Ranges.of(s.interval for s in own):
-            return False
-    return True
+    return all(_shows_target(shown, target) for target in record.targets)
+
+
+def _shows_target(shown: Environment, target: PlanTarget) -> bool:
+    pointer = shown.pointers.get(target.model)
+    own = [s for s in pointer.segments if target.version in (s.version, s.logic)] if pointer else []
+    if not own or (pointer and not lists(pointer, target.columns)):
+        return False
+    return not target.intervals - Ranges.of(s.interval for s in own)

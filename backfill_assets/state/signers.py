@@ -18,6 +18,13 @@ def principals(signers: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for line in signer_lines(signers) for name in line.split()[0].split(",")))
 
 
+def holders(signers: str, fingerprint: str) -> tuple[str, ...]:
+    """Who has the key of that fingerprint, by lines that name people: not by patterns, nor as an authority."""
+    held = [line for line in signer_lines(signers) if fingerprint and _described(line).endswith(f" {fingerprint}")]
+    names = principals("\n".join(line for line in held if "cert-authority" not in line))
+    return tuple(name for name in names if not _PATTERN.search(name))
+
+
 def changed_signers(one: str, other: str) -> tuple[str, ...]:
     """The principals of the lines that only one of two files has."""
     lines = set(signer_lines(one)) ^ set(signer_lines(other))
@@ -58,5 +65,6 @@ def _described(line: str) -> str:
 
 _WORD = re.compile(r'(?:[^\s"]|"[^"]*"?)+')
 """Blanks in quotes part no words."""
+_PATTERN = re.compile(r'[*?!"]')
 _TYPES = ("ssh-", "ecdsa-", "sk-")
 """How the names of OpenSSH's key types begin."""

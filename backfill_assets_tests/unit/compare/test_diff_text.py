@@ -208,3 +208,15 @@ def test_other_letters_are_a_part_of_it_too(capsys: pytest.CaptureFixture[str]) 
     assert line in column_lines(other.models[0])
     print_proofs([Proof(plan="1f", kind="diff", content="c", at=NOW, findings=(), document=diff_to_json(other))])
     assert line in " ".join(capsys.readouterr().out.split())
+
+
+def test_columns_of_rows_that_came_did_not_change(capsys: pytest.CaptureFixture[str]) -> None:
+    """Only values of rows that are on both sides moved; of others it is said that rows came or went."""
+    diff = a_diff(GROWN)
+    [model] = diff.models
+    moves = tuple(replace(m, changed=0) if m.column == "spend" else m for m in model.total.moves)
+    total = replace(model.total, moves=moves, rows=replace(model.total.rows, added=3, unpaired_new=0))
+    other = replace(diff, models=(replace(model, total=total),))
+    print_proofs([Proof(plan="1f", kind="diff", content="c", at=NOW, findings=(), document=diff_to_json(other))])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "; moved: who; moved by rows that came or went alone: spend" in said

@@ -12,10 +12,11 @@ from deltalake import write_deltalake
 
 from backfill_assets.app.plan import plan_request
 from backfill_assets.core.errors import PlanError
-from backfill_assets.plan.own_change import own_changes
+from backfill_assets.plan.own_change import APART_BY_NOW, WHOLE_BY_NOW, own_changes
 from backfill_assets.plan.reasons import AS_WRITTEN, OWN_CODE
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.project.stored import to_definition
+from backfill_assets.python_models import compiled
 from backfill_assets.state.versions import Version
 from backfill_assets_tests.fakes import NOW, a_model, a_project
 from backfill_assets_tests.projects import days, write_events, write_project
@@ -26,6 +27,17 @@ from backfill_assets_tests.unsparked import unsparked
 
 FEWER_DIGITS = '{id: bigint, at: timestamp, kind: string, amount: "decimal(10,0)"}'
 TYPE = "column amount of its source raw.events is decimal(10,0) by now, and was decimal(10,2) when it was published"
+PYTHON = """\
+from pyspark.sql import functions as F
+
+from backfill_assets import model
+
+
+@model(start="2024-01-01", grain=["ds"], owner="ana@example.com", upstream={"events": "raw.events"})
+def total(events, interval):
+    now = events.where((F.col("at") >= interval.start) & (F.col("at") < interval.end))
+    return now.groupBy(F.to_date("at").alias("ds")).agg(F.count("*").alias("n"))
+"""
 
 
 def planned(root: Path) -> Plan:
@@ -118,3 +130,22 @@ def test_a_restatement_is_not_told_of_code(tmp_path: Path) -> None:
     edit_code(root, "sum(amount)", "sum(amount + 1)")
     with pytest.raises(PlanError, match="the code says"):
         plan_request(unsparked(root), asked)
+
+
+def test_a_machine_that_cannot_look_into_a_python_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its code is the same, and so is what it reads: the reason is the machine's; and the other way round."""
+    monkeypatch.setenv("BACKFILL_CACHE", str(tmp_path / "cache"))
+    root = write_project(tmp_path / "shop", {"total.py": PYTHON}, clock="2024-01-03")
+    write_events(root, days=2)
+    released(root)
+    with monkeypatch.context() as closed:
+        closed.setattr(compiled, "_ask", lambda request, seconds: b"")
+        closed.setenv("BACKFILL_CACHE", str(tmp_path / "other"))
+        assert planned(root).because["total"] == (WHOLE_BY_NOW,)
+        with pytest.raises(PlanError) as caught:
+            plan_request(unsparked(root), Request(restate=(("total", days("2024-01-02")),)))
+        assert WHOLE_BY_NOW in (caught.value.why or "")
+        apart = write_project(tmp_path / "apart", {"total.py": PYTHON}, clock="2024-01-03")
+        write_events(apart, days=2)
+        released(apart)
+    assert planned(apart).because["total"] == (APART_BY_NOW,)

@@ -19,7 +19,7 @@ from backfill_assets.core.settings import Cost
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.estimate import estimate
 from backfill_assets.plan.facts import Facts
-from backfill_assets.plan.offered import with_smallest
+from backfill_assets.plan.offered import clearly_less, with_smallest
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.smallest import needs
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
@@ -363,3 +363,28 @@ def test_what_is_there_already_is_not_offered_again(done: bool) -> None:
     project = with_readers(a_project(a_model("a", "raw")), a_reader("board", "a", history=10))
     left = Ranges((Interval(START, utc("2024-06-10")),)) if done else Ranges()
     assert bool(plan_of(project, "a", done={"a": left}).smaller) is not done
+
+
+def test_what_is_built_already_is_not_built_again_for_less() -> None:
+    """Of `a` nothing is left to build: a window of `a` and `b` may be fewer intervals, and is other work."""
+    project = chain(a_reader("board", "b", history=10))
+    rest = plan_of(project, "a", "b", done={"a": project.models["a"].expected(NOW)})
+    builds = [b for b in rest.stages if isinstance(b, Build)]
+    window = [b for b in plan_of(project, "a", "b").smaller if isinstance(b, Build)]
+    assert ([b.model for b in builds], [b.model for b in window]) == (["b"], ["a", "b"])
+    assert sum(b.count for b in window) < sum(b.count for b in builds)
+    assert not clearly_less(window, builds) and clearly_less(window[1:], builds)
+    assert not clearly_less(builds, builds)
+
+
+def test_no_saving_is_told_of_what_may_take_longer() -> None:
+    """Its range of seconds reaches beyond that of all of it."""
+    project = with_readers(a_project(a_model("a", "raw", batch_size=10)), a_reader("board", "a", history=10))
+    plan = plan_of(project, "a")
+    entries = [built(n, n + 10, 10) for n in range(0, 100, 10)]
+    guess = estimate(plan.work, entries, project.models, at_once=1, smaller=plan.smaller)
+    assert guess.smallest is not None and guess.total.seconds is not None
+    wide = replace(guess.total.seconds, low=1.0, high=guess.total.seconds.high + 1)
+    guess = replace(guess, smallest=replace(guess.smallest, total=replace(guess.smallest.total, seconds=wide)))
+    [first, *_] = smallest_words(plan, project.models, guess)
+    assert "that may take no less (from 10 batches" in first and "about" not in first

@@ -185,6 +185,26 @@ def test_all_problems_at_once(tmp_path: Path) -> None:
     ]
 
 
+def test_what_a_model_reads_already_is_no_suggestion(tmp_path: Path) -> None:
+    """Nor what reads the missing name itself: that is not mistyped, but gone."""
+    lost = f"SELECT f.ds FROM funnel f JOIN funnels USING (ds) {WHERE}"
+    root = project(
+        tmp_path,
+        funnels_sql=sql(GOOD),
+        weekly_funnel_sql=sql(lost),
+        funnel_report_sql=sql(lost),
+        consumers="consumers:\n  - {name: d, reads: [funnels, funnel]}\n",
+    )
+    with pytest.raises(ProjectError) as caught:
+        load_project(root)
+    fixes = {p.file.name: p.fix for p in caught.value.problems if "`funnel`" in p.what}
+    assert set(fixes) == {"consumers.yml", "weekly_funnel.sql", "funnel_report.sql"}
+    assert (
+        fixes["weekly_funnel.sql"] == fixes["funnel_report.sql"] == "add a model `funnel`, or declare it in sources.yml"
+    )
+    assert "`funnels`" not in fixes["consumers.yml"]
+
+
 def test_a_broken_upstream_is_reported_once(tmp_path: Path) -> None:
     """Models that read a broken model do not repeat its problem."""
     root = project(tmp_path, a_sql=sql("SELECT FROM WHERE x y z"), b_sql=sql(f"SELECT ds, n FROM a {WHERE}"))

@@ -10,6 +10,7 @@ import pytest
 from backfill_assets.app.approve import ApprovalRequest, approval_statements, approve, approve_plan
 from backfill_assets.app.context import Context
 from backfill_assets.app.promote import promote_plan
+from backfill_assets.app.query import why_none
 from backfill_assets.app.rollback import roll_back
 from backfill_assets.core.errors import PlanError
 from backfill_assets.promote.lifecycle import end_abandoned
@@ -81,3 +82,16 @@ def test_a_plan_that_was_rolled_back(tmp_path: Path) -> None:
     told = refused(place, plan)
     assert told.what == f"plan {plan} was promoted, and rolled back in release {back}"
     assert told.fix == "make it again, and approve it then: backfill apply"
+
+
+def test_a_query_of_its_candidate(tmp_path: Path) -> None:
+    """That has no views any more: why is said in their place; not of an open one, nor of other environments."""
+    place, plan = waiting(tmp_path)
+    candidate, control = f"plan-{plan}", place.control
+    assert why_none(control, candidate) == why_none(control, "prod") == why_none(control, "plan-none") == []
+    end_abandoned(control, place.log, place.warehouse, plan, by="dev", views=lambda: None)
+    [told] = why_none(control, candidate)
+    assert told.startswith(f"none, as plan {plan} was abandoned at ")
+    [record] = [r for r in control.plans.all() if r.id == plan]
+    control.plans.mark([record], PlanStatus.PROMOTED, by="dev", at=record.since)
+    assert why_none(control, candidate) == [f"none, as plan {plan} was promoted: prod shows it"]

@@ -24,12 +24,18 @@ from backfill_assets.promote.lifecycle import (
     store_plan,
 )
 from backfill_assets.promote.promote import promote
+from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanStatus
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets_tests.fakes import World, a_model, a_project, days, gated
 
 MODELS = (a_model("a", "raw"), a_model("b", "a"), a_model("c"))
+
+
+def undone(control: Control) -> dict[str, str]:
+    """Plan → what `plans` says that rollbacks took of it."""
+    return {plan: str(found) for plan, found in rolled_back_plans(control, control.plans.all()).items()}
 
 
 def no_views() -> None:
@@ -273,11 +279,11 @@ def test_a_rollback_undoes_a_plan(desk: Desk) -> None:
     plan = desk.apply().plan
     desk.promote()
     control = desk.world.control
-    assert rolled_back_plans(control, control.plans.all()) == {}
+    assert undone(control) == {}
     newer = desk.prod
     older = [before.pointers[n] for n in "ab"]
     promote(control.environments, newer, older, None, release="r9", note=ReleaseNote(by="bob", back_to="r1"))
-    assert rolled_back_plans(control, control.plans.all()) == {plan.id: "r9"}
+    assert undone(control) == {plan.id: "undone by r9"}
     promote(
         control.environments,
         desk.prod,
@@ -285,7 +291,7 @@ def test_a_rollback_undoes_a_plan(desk: Desk) -> None:
         None,
         note=ReleaseNote(by="bob", back_to="r2"),
     )
-    assert plan.id not in rolled_back_plans(control, control.plans.all())
+    assert plan.id not in undone(control)
 
 
 def test_a_rollback_before_a_promotion_did_not_undo_it(desk: Desk) -> None:
@@ -298,10 +304,51 @@ def test_a_rollback_before_a_promotion_did_not_undo_it(desk: Desk) -> None:
     promote(environments, desk.prod, older, None, note=ReleaseNote(by="bob", back_to="r1"))
     promote(environments, desk.prod, mine, None, note=ReleaseNote(by="ana", evidence={plan.id: "its packet"}))
     promote(environments, desk.prod, older, None, note=ReleaseNote(by="eve"))
-    assert rolled_back_plans(control, control.plans.all()) == {}
+    assert undone(control) == {}
     promote(environments, desk.prod, mine, None, note=ReleaseNote(by="eve"))
     promote(environments, desk.prod, older, None, release="r9", note=ReleaseNote(by="bob", back_to="r1"))
-    assert rolled_back_plans(control, control.plans.all()) == {plan.id: "r9"}
+    assert undone(control) == {plan.id: "undone by r9"}
+
+
+def test_a_rollback_of_a_part(desk: Desk) -> None:
+    """It is told of the models that it took away; the others are still shown as the plan built them."""
+    before = desk.prod.pointers
+    plan = desk.apply().plan
+    desk.promote()
+    control = desk.world.control
+    promote(
+        control.environments,
+        desk.prod,
+        [before["a"]],
+        None,
+        release="r9",
+        note=ReleaseNote(by="bob", back_to="r1"),
+    )
+    assert undone(control) == {plan.id: "a undone by r9"}
+    promote(
+        control.environments, desk.prod, [before["b"]], None, release="r10", note=ReleaseNote(by="bob", back_to="r1")
+    )
+    assert undone(control) == {plan.id: "a undone by r9; b undone by r10"}
+
+
+def test_a_redo_does_not_undo_an_older_plan(desk: Desk) -> None:
+    """A newer plan replaced one model of it; a rollback brought that back, and another one took the rollback back."""
+    control, environments = desk.world.control, desk.world.control.environments
+    first = desk.apply().plan
+    old = desk.prod
+    desk.promote()
+    mine = desk.prod.pointers
+    promote(environments, desk.prod, [old.pointers[n] for n in "ab"], None, note=ReleaseNote(by="eve"))
+    note = ReleaseNote(by="ana", evidence={first.id: "its packet"})
+    promote(environments, desk.prod, [mine[n] for n in "ab"], None, release="r2", note=note)
+    desk.change(a="2", b="3")
+    second = desk.apply().plan
+    desk.promote()
+    newer, redone = desk.prod, control.releases.all("prod")[-1].id
+    promote(environments, desk.prod, [mine["b"]], None, release="r4", note=ReleaseNote(by="bob", back_to="r2"))
+    assert undone(control) == {second.id: "undone by r4"}
+    promote(environments, desk.prod, [newer.pointers["b"]], None, note=ReleaseNote(by="bob", back_to=redone))
+    assert undone(control) == {}
 
 
 def test_growth_takes_no_lease_and_ends_with_its_promotion(desk: Desk) -> None:

@@ -254,6 +254,8 @@ def test_days_that_read_what_goes_back_do_not_stay_unasked(capsys: pytest.Captur
     refused = history.back()
     assert refused.moved is None
     [loss] = refused.obstacles
+    print_end(refused, at_once=False)
+    assert "Not rolled back: 1 thing is in the way" in capsys.readouterr().out
     assert (loss.model, str(loss.intervals)) == ("b", "2024-01-11")
     assert "computed from rows of a that would be out of sight" in loss.what
     assert loss.remedy.endswith("backfill apply --restate b:2024-01-11"), loss.remedy

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.adapters.signatures import ALLOWED, check, not_genuine, read_signers, sign
+from backfill_assets.adapters.signatures import ALLOWED, check, fingerprint, not_genuine, read_signers, sign
 from backfill_assets.core.errors import SettingsError
 from backfill_assets.state.approvals import Approval
+from backfill_assets.state.signers import holders
 from backfill_assets_tests.fakes import days, ranges
 
 NOW = datetime(2024, 1, 11, tzinfo=UTC)
@@ -92,3 +93,23 @@ def test_what_is_no_key_cannot_sign(tmp_path: Path, said: Approval) -> None:
     """The error names the file."""
     with pytest.raises(SettingsError, match="cannot sign with"):
         sign(said.statement, tmp_path / "none")
+
+
+def test_a_key_that_others_can_read(tmp_path: Path, said: Approval) -> None:
+    """What is wrong is said, not the banner above it, and what mends it."""
+    ana = a_key(tmp_path, "ana")
+    ana.chmod(0o644)
+    with pytest.raises(SettingsError) as refused:
+        sign(said.statement, ana)
+    assert refused.value.why == f"Permissions 0644 for '{ana}' are too open."
+    assert refused.value.fix == f"chmod 600 {ana}"
+
+
+def test_whose_key_it_is(tmp_path: Path) -> None:
+    """By its fingerprint, of the private file as of the public one: of each whom a line names, of no pattern."""
+    ana, bo, eve = (a_key(tmp_path, name) for name in ("ana", "bo", "eve"))
+    allow(tmp_path, ana=ana, team=bo, bo=bo)
+    signers = read_signers(tmp_path) + f"*@y {eve.with_suffix('.pub').read_text()}"
+    assert holders(signers, fingerprint(ana)) == holders(signers, fingerprint(ana.with_suffix(".pub"))) == ("ana@x",)
+    assert holders(signers, fingerprint(bo)) == ("team@x", "bo@x")
+    assert holders(signers, fingerprint(eve)) == holders(signers, fingerprint(tmp_path / "none")) == ()
