@@ -189,7 +189,7 @@ def fits_together(case: Case) -> Iterator[Obstacle]:
     """No model is shown beside another version of what it was computed from."""
     if case.wanted.ready and case.purpose is not Purpose.ROLLBACK:  # a rollback says so itself, with its own remedy
         after = {name: pointer.version for name, pointer in case.after.items()}
-        yield from mismatches(case.project, case.environment, after, case.versions)
+        yield from mismatches(case.project, case.environment, after, case.versions, reads=case.facts.reads)
 
 
 def way_back(case: Case) -> Iterator[Obstacle]:

@@ -8,11 +8,14 @@ from types import MappingProxyType
 
 from backfill_assets.core.model import UNKNOWN, Project
 from backfill_assets.plan.category import change_between, same_for
+from backfill_assets.plan.followed import ReadByNow
+from backfill_assets.plan.taking_out import taking_out
 from backfill_assets.project.algorithm import version_of
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.releases import NOTHING_SHOWN
-from backfill_assets.state.versions import Version
+from backfill_assets.state.versions import Version, beside
+
+_NOBODY_LOOKED = ReadByNow()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,27 +35,30 @@ def mismatches(
     after: Mapping[str, str],
     versions: Mapping[tuple[str, str], Version],
     together: Mapping[str, str] = MappingProxyType({}),
+    *,
+    reads: ReadByNow = _NOBODY_LOOKED,
 ) -> list[Obstacle]:
     """Models that would be shown beside a version of an upstream in which something that they read is different, each
-    with what to do (`mismatched`)."""
+    with what to do (`mismatched`; for those that the code does not have, by what `reads` them)."""
     before = {name: p.version for name, p in environment.pointers.items()}
     return [
         Obstacle(
             model=m.model,
             what=f"was built from {m.upstream} {m.built_from}, but {environment.name} would show {m.shown}",
-            remedy=_remedy(project, environment, m),
+            remedy=_remedy(project, environment, m, reads),
         )
         for m in mismatched(project, before, after, versions, together)
     ]
 
 
-def _remedy(project: Project, environment: Environment, found: Mismatch) -> str:
+def _remedy(project: Project, environment: Environment, found: Mismatch, reads: ReadByNow) -> str:
     if found.model in project.models:
         return f"promote both together: backfill promote --select {found.upstream}+"
-    return (
-        f"the code has no {found.model} any more: put its file back, or take it out of {environment.name}: "
-        f"backfill rollback {NOTHING_SHOWN} --select {found.model}"
-    )
+    out = taking_out(project, environment, reads, [found.model])
+    gone = f"the code has no {found.model} any more"
+    if not out.held:
+        return f"{gone}: put its file back, or take it out of {environment.name}: {out.command}"
+    return f"{gone}, and {', '.join(out.held)} reads it as {environment.name} shows it: {out.steps}"
 
 
 def mismatched(
@@ -69,6 +75,7 @@ def mismatched(
     version that it gives the reader with this upstream, or its author's word.
     """
     found: list[Mismatch] = []
+    versions = beside(versions, after)
     for name, version in after.items():
         if name in project.overrides and version == project.fingerprints.get(name):
             continue
