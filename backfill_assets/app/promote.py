@@ -11,6 +11,7 @@ from backfill_assets.app.amendment import amend_stored
 from backfill_assets.app.candidate import show_candidate
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import seal_release, write_packets
+from backfill_assets.app.follow import record_followed
 from backfill_assets.app.gate import promotion_case
 from backfill_assets.app.plan import plan_by_now
 from backfill_assets.app.prove import prove_built
@@ -99,6 +100,7 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
         end(context.control, done.environment, by=context.user, views=context.shared_views, beside=done.packets)
         models = tuple(stored.versions) if stored else done.attempt.plan.models
         publish_contracts(context.project, context.control, done.environment, models, at=datetime.now(UTC))
+        record_followed(context, done.environment)
     return Promoted(
         before=before,
         environment=done.environment,

@@ -9,6 +9,7 @@ from functools import partial
 from backfill_assets.app.carry_out import Carried, Follow, carry_out, unseen
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import seal_release
+from backfill_assets.app.follow import rows_apart
 from backfill_assets.app.release import mover
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.promote.gate import Verdict
@@ -47,6 +48,7 @@ def plan_rollback(
         release=release,
         select=select,
     )
+    found = replace(found, obstacles=(*found.obstacles, *rows_apart(context, found.follows)))
     return found, rehearse(found.pointers, context.storage, context.log, context.control.ledger)
 
 
@@ -94,6 +96,7 @@ def roll_back(
                 case=rollback_case(context.project, facts, context.control, context.log, again, way, at_once=at_once)
             )
 
+        context.control.versions.follow(found.follows)
         done = release_case(
             mover(context),
             look,

@@ -35,7 +35,7 @@ def watch_environment(context: Context) -> Watched:
     """
     views = context.shared_views()
     unfinished = interrupted_pins(context.control, context.environment, now=datetime.now(UTC))
-    found = _source_facts(context)
+    found = look_at_sources(context)
     found = read_watch_facts(found, context.control, context.log, context.storage, SourceChanges())
     shown = found.environment
     ready_for_both = shown.promotion is not None  # the views are, and say so
@@ -55,7 +55,7 @@ def find_late(context: Context, facts: Facts) -> tuple[Notice, ...]:
 
     Raises StateError, PlanError when what is shown cannot be read as a project.
     """
-    return tuple(notice for notice in late_sources(_source_facts(context, facts)) if notice.finding)
+    return tuple(notice for notice in late_sources(look_at_sources(context, facts)) if notice.finding)
 
 
 def find_unsettled(context: Context) -> Mapping[str, Ranges]:
@@ -63,7 +63,7 @@ def find_unsettled(context: Context) -> Mapping[str, Ranges]:
 
     Raises StateError, PlanError when what is shown cannot be read as a project.
     """
-    return unsettled(_source_facts(context))
+    return unsettled(look_at_sources(context))
 
 
 def _pins(context: Context, views: SparkViews | None) -> list[PinFacts]:
@@ -78,7 +78,11 @@ def _pins(context: Context, views: SparkViews | None) -> list[PinFacts]:
     ]
 
 
-def _source_facts(context: Context, facts: Facts | None = None) -> WatchFacts:
+def look_at_sources(context: Context, facts: Facts | None = None) -> WatchFacts:
+    """What tells which shown rows were built before their sources changed; no session. `facts` were read just now.
+
+    Raises StateError, PlanError when what is shown cannot be read as a project.
+    """
     shown = context.control.environments.read(context.environment)
     records = context.control.versions.all()
     recorded = all((name, pointer.version) in records for name, pointer in shown.pointers.items())

@@ -18,6 +18,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments, logic_of
 from backfill_assets.plan.bounds import bounded
 from backfill_assets.plan.changed_texts import ChangedText, Checks, changed_texts
+from backfill_assets.plan.followed import ReadByNow, followed, read_by_now
 from backfill_assets.plan.lineage_changes import ColumnTexts, written_then
 from backfill_assets.plan.own_change import OwnChange, own_changes
 from backfill_assets.plan.shown_whole import with_shown_whole
@@ -32,7 +33,7 @@ from backfill_assets.state.settling import Settling
 from backfill_assets.state.shown_state import ShownState, as_shown, shown_state
 from backfill_assets.state.tables import OneLook, TableLog, version_coverage
 from backfill_assets.state.text_checks import TextCheck
-from backfill_assets.state.versions import Version, VersionKey
+from backfill_assets.state.versions import Version, VersionKey, beside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,8 @@ class Facts:
     """The models whose version was built by another text than the one that is loaded."""
     text_checks: Checks = field(default_factory=dict[tuple[str, str, str], TextCheck])
     """What came of comparing these, as far as somebody did."""
+    reads: ReadByNow = field(default_factory=ReadByNow)
+    """What the models that the environment shows read by now; of those whose version is known."""
     written: Mapping[str, ColumnTexts] = field(default_factory=dict[str, ColumnTexts])
     """What was written about the columns of the version that the environment's pointer of a model shows."""
     spelled: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict[tuple[str, str], tuple[str, ...]])
@@ -165,7 +168,7 @@ def read_facts(
     states = shown_states(
         project, {n: p for n, p in shown.pointers.items() if models is None or n in names}, groups, log
     )
-    versions = control.versions.all() if groups else {}
+    versions = beside(control.versions.all(), shown.pointers) if groups else {}
     recorded = _recorded(shown.pointers, versions)
     zones = _zones(recorded)
     project = with_shown_whole(project, shown.pointers, states, zones)
@@ -193,6 +196,7 @@ def read_facts(
     }
     heads = {name: head for name, (_, head) in seen.items()}
     others = changed_texts(project, versions, coverage, heads)
+    checks = control.text_checks.all() if others else {}
     releases = control.releases.all(environment)
     last = out_of_sight(releases)
     facts = Facts(
@@ -213,7 +217,8 @@ def read_facts(
         coverage=coverage,
         heads=heads,
         rewritten=others,
-        text_checks=control.text_checks.all() if others else {},
+        text_checks=checks,
+        reads=read_by_now(project, shown, versions, followed(project, shown, versions, checks)),
         sources=pinned,
         patched={version: covered for version, (covered, _) in patched.items()},
         patched_heads={version: head for version, (_, head) in patched.items()},

@@ -17,7 +17,7 @@ from backfill_assets.plan.changed_texts import same_text
 from backfill_assets.plan.dropped_columns import hidden_columns
 from backfill_assets.project.stored import UNSAID, audits_from_json, declared_otherwise, described, from_definition
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.versions import Version
+from backfill_assets.state.versions import Version, beside
 
 
 def published(
@@ -33,6 +33,7 @@ def published(
     left out. One whose stored code cannot run is there to be looked at, and `redeclared` says why. Raises StateError
     for a record that lacks parts, PlanError for a definition that reads a source that is gone.
     """
+    versions = beside(versions, environment.pointers)
     models: dict[str, Model] = {}
     stuck: dict[str, str] = {}
     own: set[str] = set()

@@ -76,12 +76,19 @@ def _of_pair(tables: _Tables, model: Model, pointer: Pointer, upstream: Model, b
     shown = IntervalIndex((part, (segment, entry)) for segment, part, entry in shown_parts(tables.entries, below))
     found: dict[Segment, tuple[list[Interval], list[Interval]]] = defaultdict(lambda: ([], []))
     for _, part, entry in shown_parts(tables.entries, pointer):
-        said = cast(Mapping[str, Mapping[str, Any]], entry.inputs or {}).get(upstream.name, {})
+        read = cast(Mapping[str, Mapping[str, Any]], entry.inputs or {})
+        name = upstream.name if upstream.name in read else _earlier_name(model, read, below)
+        said = read.get(name, {})
         if entry.through or "version" not in said or "commit" not in said:
             continue
         for window in needed(model, upstream, part):
             for there, (segment, newest) in shown.meeting(window):
-                for late in _read_other(tables, upstream.name, said, there, newest, window):
+                late_parts = (
+                    _read_other(tables, name, said, there, newest, window)
+                    if name == upstream.name
+                    else _built_again(said, there, newest, window)
+                )
+                for late in late_parts:
                     intervals, of = found[segment]
                     of.append(late)
                     intervals += Ranges((part,)) & Ranges((affected_interval(model, upstream, late),))
@@ -109,6 +116,23 @@ def _read_other(
         for part, entry in tables.at(upstream, version, commit).batches(parts):
             if (entry.at, entry.inputs) != (newest.at, newest.inputs):
                 yield part
+
+
+def _earlier_name(model: Model, read: Mapping[str, Mapping[str, Any]], below: Pointer) -> str:
+    """The name by which a batch read what is shown of an upstream that was renamed since; "" where it did not."""
+    logics, names = {segment.logic for segment in below.segments}, {u.name for u in model.upstreams}
+    said = (n for n, of in read.items() if n not in names and "version" in of and logic_of(of["version"]) in logics)
+    return next(said, "")
+
+
+def _built_again(said: Mapping[str, Any], there: Interval, newest: Entry, window: Interval) -> Iterable[Interval]:
+    """The parts of a shown batch's interval that were computed again under the new name: those of the first time are
+    compared when the reader is recorded to read it (`watch/followed_rows.py`)."""
+    if newest.through or newest.version == logic_of(newest.version):
+        return
+    for version, _, parts in _read(said, Ranges((there,)) & Ranges((window,))):
+        if version != newest.version:
+            yield from parts
 
 
 def _read(said: Mapping[str, Any], parts: Ranges) -> Iterator[tuple[str, int, Ranges]]:

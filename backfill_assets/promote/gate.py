@@ -22,6 +22,7 @@ from backfill_assets.plan.left_out import causes_of_loss, ways_on
 from backfill_assets.plan.missing import needed, upstream_models
 from backfill_assets.plan.renamed_columns import outdated
 from backfill_assets.plan.scope import changed_beside
+from backfill_assets.plan.taking_out import taking_out
 from backfill_assets.promote.approval import EVERY_PROOF, ApprovalSubject, PlanReview
 from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.consent import (
@@ -38,7 +39,6 @@ from backfill_assets.promote.mismatches import Mismatch, mismatches
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.ledger import Coverage, read_version
 from backfill_assets.state.proofs import Finding
-from backfill_assets.state.releases import NOTHING_SHOWN
 from backfill_assets.state.required_approvals import merged_roles, titled
 from backfill_assets.state.shown_state import ShownState
 from backfill_assets.state.view_types import TwoTypes, two_types
@@ -200,10 +200,11 @@ def _with_upstream(case: Case, found: Mismatch) -> str:
     """How a model and one that it reads are shown together."""
     name, shown = found.model, case.environment.name
     if name not in case.project.models:
-        return (
-            f"the code has no {name} any more: put its file back, or take it out of {shown}: "
-            f"backfill rollback {NOTHING_SHOWN} --select {name}"
-        )
+        out = taking_out(case.project, case.environment, case.facts.reads, [name])
+        gone = f"the code has no {name} any more"
+        if not out.held:
+            return f"{gone}: put its file back, or take it out of {shown}: {out.command}"
+        return f"{gone}, and {', '.join(out.held)} reads it as {shown} shows it: {out.steps}"
     if waits := [f"{b.upstream} {b.needs}" for b in case.blocked if b.model == name]:
         return f"{name} waits for {listed(waits)}: promote both when it is built"
     together = f"promote both together: backfill promote --select {found.upstream}+"

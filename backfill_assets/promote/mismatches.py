@@ -11,7 +11,7 @@ from backfill_assets.plan.category import change_between, same_for
 from backfill_assets.project.algorithm import version_of
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.versions import Version
+from backfill_assets.state.versions import Version, beside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +34,8 @@ def mismatches(
     *,
     remedy: Callable[[Mismatch], str],
 ) -> list[Obstacle]:
-    """Models that would be shown beside a version of an upstream in which something that they read is different, each
-    with what to do (`mismatched`)."""
+    """Models that would be shown beside a version of an upstream in which something that they read is different
+    (`mismatched`), each with its `remedy`."""
     before = {name: p.version for name, p in environment.pointers.items()}
     return [
         Obstacle(
@@ -61,6 +61,7 @@ def mismatched(
     version that it gives the reader with this upstream, or its author's word.
     """
     found: list[Mismatch] = []
+    versions = beside(versions, after)
     for name, version in after.items():
         if name in project.overrides and version == project.fingerprints.get(name):
             continue

@@ -13,10 +13,12 @@ from backfill_assets.core.errors import BackfillError, PromotionError, StateErro
 from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.plan.followed import followed, read_by_now
 from backfill_assets.plan.missing import USUAL
 from backfill_assets.plan.published import published
 from backfill_assets.plan.select import one_of
 from backfill_assets.plan.stages import Audit, Build, Plan, Request, Stage
+from backfill_assets.plan.taking_out import TakingOut, taking_out
 from backfill_assets.project.stored import UNSAID
 from backfill_assets.promote.mismatches import mismatches
 from backfill_assets.promote.obstacle import Obstacle
@@ -29,7 +31,7 @@ from backfill_assets.state.releases import NOTHING_SHOWN, Release, before_all, f
 from backfill_assets.state.replaced_rows import written_over
 from backfill_assets.state.rules import Rules, declared_rules
 from backfill_assets.state.tables import TableLog
-from backfill_assets.state.versions import VersionRecords
+from backfill_assets.state.versions import Version, VersionRecords, beside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,8 @@ class Rollback:
     losses: tuple[Obstacle, ...] = ()
     apart: tuple[ReadApart, ...] = ()
     """What of the losses would be shown, beside rows that it was not computed from."""
+    follows: tuple[Version, ...] = ()
+    """What is to be recorded first: versions that stay, which the code computes without what goes."""
     project: Project | None = field(default=None, repr=False)
     """The project as the older release shows it, when everything in it can still be executed."""
 
@@ -127,7 +131,15 @@ def propose_rollback(
     after = _after(seen, steps)
     gone = {t for t, r in control.removals.all().items() if r.revision > older.revision}
     obstacles = [*_removed_since(steps, gone), *_apart(project, after, seen, then, versions, steps, left, older)]
-    obstacles += _still_read(after, versions, steps, older)
+    staying = beside(versions, after.pointers)
+    follows: dict[str, Version] = {}
+    if older.shows_nothing:
+        follows = _follows(project, after, staying, control, steps)
+        versions |= {(v.model, v.version): v for v in follows.values()}
+        reads = read_by_now(project, seen, staying, follows)
+        obstacles += _read_on(taking_out(project, seen, reads, [s.model for s in steps]), steps)
+    else:
+        obstacles += _still_read(after, staying, steps, older)
     try:
         as_it_was = published(project, after, versions)
         problem = None
@@ -145,6 +157,7 @@ def propose_rollback(
         obstacles=tuple(obstacles),
         losses=(*losses, *(each.loss for each in apart)),
         apart=tuple(apart),
+        follows=tuple(follows.values()),
         project=as_it_was,
     )
 
@@ -263,6 +276,34 @@ def _refuse_code(project: Project, seen: Environment, chosen: Sequence[str]) -> 
             why="the code has it: it would be promoted again, and whoever reads the code takes it to be there",
             fix="delete its file first; or go back to an older release of it, see `backfill releases`",
         )
+
+
+def _follows(
+    project: Project, after: Environment, versions: VersionRecords, control: Control, steps: Sequence[RollbackStep]
+) -> dict[str, Version]:
+    """By model: what is recorded as computed from what goes, stays, and is computed without it by the code."""
+    gone = {s.model for s in steps}
+    held = {n for n, p in after.pointers.items() if (v := versions.get((n, p.version))) and v.upstream.keys() & gone}
+    if not held & project.models.keys():
+        return {}
+    found = followed(project, after, versions, control.text_checks.all())
+    return {name: version for name, version in found.items() if name in held}
+
+
+def _read_on(out: TakingOut, steps: Sequence[RollbackStep]) -> list[Obstacle]:
+    """Models that stay and are computed from one that goes for good: nothing would extend them."""
+    named = {s.model for s in steps}
+    both = f"{out.first}; then let both go: {out.command}" if out.first else f"let both go: {out.command}"
+    remedies = [(name, of, out.steps) for name, of in out.held.items()]
+    remedies += [(name, of, both) for name, of in out.together.items() if name not in named]
+    return [
+        Obstacle(
+            model=name,
+            what=f"reads {', '.join(of)}, and would stay: routine runs could not extend it any more",
+            remedy=remedy,
+        )
+        for name, of, remedy in remedies
+    ]
 
 
 def _still_read(

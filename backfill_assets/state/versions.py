@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import cast
@@ -40,6 +40,8 @@ class Version:
     created: datetime
     written: Signature | None = None
     """The signature of the release that built it, when this one signed it again."""
+    before: Version | None = None
+    """As it was recorded before the code of the same version came to read other models, or the same by other names."""
 
     @property
     def algorithm(self) -> int:
@@ -48,6 +50,8 @@ class Version:
 
 
 VersionRecords = Mapping[VersionKey, Version]
+FOLLOWS = "follows"
+"""In the definition of a record that says what its version reads since another one was written."""
 VERSIONS = TableSpec(
     name="versions",
     columns={
@@ -66,7 +70,7 @@ class Versions(Records):
     """The append-only table of versions. The first record of a version counts; writing it again is harmless.
 
     A record with a newer algorithm gives the version another signature, and nothing else; so does one that knows it
-    where the others did not.
+    where the others did not. One that `follows` says what the version reads by now, and what its code is since then.
     """
 
     spec = VERSIONS
@@ -97,6 +101,10 @@ class Versions(Records):
             record = from_row(Version, row, signature=_signature(cast(str, row["signature"])))
             key = (record.model, record.version)
             first = found.setdefault(key, record)
+            if FOLLOWS in record.definition:
+                said = {name: value for name, value in record.definition.items() if name != FOLLOWS}
+                found[key] = replace(record, definition=said, before=first, written=first.written)
+                continue
             late = first.signature == UNKNOWN and record.algorithm == first.algorithm
             if record.algorithm > first.algorithm or late:
                 newer = {NAMED_BY: first.algorithm, **first.definition, "algorithm": record.algorithm}
@@ -123,6 +131,13 @@ class Versions(Records):
         if self.get(version.model, version.version) is None:
             self._table.append([to_row(VERSIONS, version)])
 
+    def follow(self, versions: Sequence[Version]) -> None:
+        """Record what known versions read by now, by which code, in one commit."""
+        if versions:
+            self._table.append(
+                [to_row(VERSIONS, replace(v, definition={**v.definition, FOLLOWS: True})) for v in versions]
+            )
+
     def sign_again(self, versions: Sequence[Version]) -> None:
         """Record signatures that are made by a newer algorithm, in one commit; where that is refused, remember them."""
         try:
@@ -148,6 +163,24 @@ def _signature(text: str) -> Signature:
     # An earlier release did not say: then it may have been any column.
     read = found.row_reads.union(*found.column_reads.values())
     return replace(found, would_read=frozenset(replace(ref, column=ALL) for ref in read))
+
+
+def beside(versions: VersionRecords, shown: Collection[str]) -> VersionRecords:
+    """The versions, each by the newest of its records whose upstream models are all `shown`; by the newest of all where
+    there is none."""
+    return {key: _beside(record, shown) if record.before else record for key, record in versions.items()}
+
+
+def _beside(record: Version, shown: Collection[str]) -> Version:
+    return next((r for r in records_of(record) if all(name in shown for name in r.upstream)), record)
+
+
+def records_of(record: Version) -> Iterator[Version]:
+    """The record, and those of the same version before it, newest first."""
+    found: Version | None = record
+    while found is not None:
+        yield found
+        found = found.before
 
 
 def cadences_of(versions: VersionRecords) -> dict[VersionKey, Cadence]:

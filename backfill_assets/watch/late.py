@@ -80,6 +80,11 @@ def unsettled(look: WatchFacts) -> dict[str, Ranges]:
     return _unsettled(look, held_by_older(look.project, look.environment))
 
 
+def late_intervals(look: WatchFacts, name: str) -> Ranges:
+    """What is shown of a model and was built before its sources changed, provisional or not."""
+    return _stale(look, look.project.models[name], look.environment.pointers[name], {}).intervals
+
+
 def _unsettled(look: WatchFacts, held: Mapping[str, Ranges]) -> dict[str, Ranges]:
     """The same, without what no routine run replaces."""
     found: dict[str, Ranges] = {}

@@ -1,0 +1,45 @@
+"""What is recorded of versions whose models were renamed: by which code, and from which models, they go on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from backfill_assets.app.context import Context
+from backfill_assets.app.watch import look_at_sources
+from backfill_assets.core.errors import BackfillError
+from backfill_assets.plan.commands import restate_argument, restate_command
+from backfill_assets.plan.followed import followed
+from backfill_assets.promote.obstacle import Obstacle
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.versions import Version, beside
+from backfill_assets.watch.followed_rows import other_rows
+
+
+def record_followed(context: Context, shown: Environment) -> None:
+    """After a promotion: what is shown and read by the code from other models goes on from these, where its rows are
+    as if they had been computed from them. Of the rest whoever takes out what it was computed from is told."""
+    versions = beside(context.control.versions.all(), shown.pointers)
+    found = followed(context.project, shown, versions, context.control.text_checks.all())
+    apart = {o.model for o in rows_apart(context, tuple(found.values()))}
+    context.control.versions.follow([version for name, version in found.items() if name not in apart])
+
+
+def rows_apart(context: Context, follows: Sequence[Version]) -> list[Obstacle]:
+    """Rows that stay, and were computed from others than those that stay beside them."""
+    if not follows:
+        return []
+    try:
+        look = look_at_sources(context)
+    except BackfillError as error:
+        return [Obstacle(model=v.model, what=f"{error.what}: {error.why}", remedy=error.fix) for v in follows]
+    found = {v.model: days for v in follows if (days := other_rows(look, v))}
+    return [
+        Obstacle(
+            model=name,
+            what=f"was computed from other rows than {context.environment} would show beside it:",
+            intervals=days,
+            remedy=f"{restate_command(restate_argument(name, look.project.models[name].cadence, days))}, then backfill "
+            "promote PLAN, which it names; then this",
+        )
+        for name, days in found.items()
+    ]
