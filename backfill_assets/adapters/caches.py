@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,9 +24,10 @@ def old_cache_files(folder: Path, *, before: datetime) -> list[CacheFile]:
     found: list[CacheFile] = []
     for name in _FOLDERS:
         for path in sorted((folder / name).glob("*")):
-            said = path.stat()
-            if path.is_file() and datetime.fromtimestamp(said.st_mtime, UTC) < before:
-                found.append(CacheFile(path=path, bytes=said.st_size))
+            with suppress(FileNotFoundError):  # a plan just put it in another one's place
+                said = path.stat()
+                if path.is_file() and datetime.fromtimestamp(said.st_mtime, UTC) < before:
+                    found.append(CacheFile(path=path, bytes=said.st_size))
     return found
 
 

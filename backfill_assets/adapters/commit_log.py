@@ -7,18 +7,20 @@ Hadoop's client makes a conditional write only for who asks by its builder (deci
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backfill_assets.adapters.own_jar import OwnJar
 from backfill_assets.core.errors import SettingsError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LOG_STORE_JAR = Path(__file__).with_name("log_store") / "conditional-log-store.jar"
-JAR_SHA256 = "90395d56ec0a5b2c0123935de2b6de2465c1be9b22df6ae0bb4870d1aa08b51e"
+LOG_STORE_JAR = OwnJar(
+    Path(__file__).with_name("log_store") / "conditional-log-store.jar",
+    "90395d56ec0a5b2c0123935de2b6de2465c1be9b22df6ae0bb4870d1aa08b51e",
+)
 LOG_STORE = "backfill_assets.ConditionalLogStore"
 WRITER = "backfill.writer"
 """The property of a table, and the setting of a session, that name the process which may write. The log store knows it
@@ -42,21 +44,6 @@ def chosen(conf: Mapping[str, str]) -> str:
     return next((said for key in (_CLASS, *_KEYS) if (said := conf.get(key, ""))), "")
 
 
-def log_store_jar() -> Path:
-    """The jar of the log store. Raises SettingsError when it is not the one that came with this release."""
-    try:
-        found = hashlib.sha256(LOG_STORE_JAR.read_bytes()).hexdigest()
-    except OSError as error:
-        found = str(error)
-    if found != JAR_SHA256:
-        raise SettingsError(
-            f"{LOG_STORE_JAR} is not the jar that came with this release",
-            why=f"its SHA-256 is {found}, and {JAR_SHA256} was published",
-            fix="install backfill-assets again",
-        )
-    return LOG_STORE_JAR
-
-
 def check_log_store(session: SparkSession, warehouse: str) -> None:
     """Raise SettingsError where a session's commits in a bucket could take the place of another's."""
     named = chosen({key: session.conf.get(key, "") or "" for key in (_CLASS, *_KEYS)})
@@ -65,6 +52,6 @@ def check_log_store(session: SparkSession, warehouse: str) -> None:
     raise SettingsError(
         f"this Spark session may not write to {warehouse}",
         why="its commits could take the place of another process's, as those of Delta's own log store do",
-        fix=f"give Spark {LOG_STORE_JAR.name} (it is in {LOG_STORE_JAR.parent}) and "
+        fix=f"give Spark {LOG_STORE_JAR.path.name} (it is in {LOG_STORE_JAR.path.parent}) and "
         + ", ".join(f"{key}={LOG_STORE}" for key in _KEYS),
     )

@@ -50,7 +50,7 @@ def next_step(
     """
     following = _own_step(plan, verdict, stored, late)
     if collisions and following.step in (Step.APPLY, Step.OWNERS):
-        return NextStep(Step.COLLIDES, f"backfill promote {collisions[0].plan.id}")
+        return NextStep(Step.COLLIDES)
     return following
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -21,7 +22,7 @@ from backfill_assets.compare.diff import Diff
 from backfill_assets.compare.expect import expectations, judge_moves
 from backfill_assets.compare.filling import expected_filling, found_filling
 from backfill_assets.contracts.publish import publish_contracts
-from backfill_assets.core.errors import PlanError
+from backfill_assets.core.errors import BackfillError, PlanError
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Plan, Request
@@ -100,7 +101,8 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
         end(context.control, done.environment, by=context.user, views=context.shared_views, beside=done.packets)
         models = tuple(stored.versions) if stored else done.attempt.plan.models
         publish_contracts(context.project, context.control, done.environment, models, at=datetime.now(UTC))
-        record_followed(context, done.environment)
+        with suppress(BackfillError):  # it is promoted: the next one makes up for it, or the rollback that needs it
+            record_followed(context, done.environment)
     return Promoted(
         before=before,
         environment=done.environment,

@@ -16,6 +16,7 @@ from backfill_assets.plan.changed_texts import ChangedText
 from backfill_assets.plan.patch import Patch
 from backfill_assets.project.stored import from_definition
 from backfill_assets.state.text_checks import TextCheck
+from backfill_assets.state.versions import records_of
 
 
 def compare_texts(bench: Workbench, found: Sequence[ChangedText]) -> tuple[TextCheck, ...]:
@@ -51,8 +52,9 @@ def _check(bench: Workbench, one: ChangedText) -> TextCheck | None:
 
 def _differs_in_both(bench: Workbench, one: ChangedText, differ: Ranges, tried: Segments) -> Ranges:
     """Where the text that built the table gives, by now, what the loaded one gives."""
-    record = bench.control.versions.get(one.model, one.version)
-    assert record is not None
+    newest = bench.control.versions.get(one.model, one.version)
+    assert newest is not None
+    *_, record = records_of(newest)
     try:
         old = from_definition(one.model, one.version, record.definition)
     except StateError:

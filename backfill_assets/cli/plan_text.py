@@ -102,7 +102,7 @@ def print_plan(
         stuck = ", ".join(dict.fromkeys(b.model for b in plan.blocked))
         console.print(f"In {plan.environment}, {stuck} stays as it is until nothing of it waits.")
     more()
-    _print_next(plan, next_step(plan, verdict, stored, late, collisions), verdict, late)
+    _print_next(plan, next_step(plan, verdict, stored, late, collisions), verdict, late, collisions)
 
 
 def _stages(plan: Plan, project: Project) -> Table:
@@ -169,15 +169,22 @@ def _kept(plan: Plan) -> list[tuple[str, str]]:
 _MANY_KEPT = 30
 
 
-def _print_next(plan: Plan, following: NextStep, verdict: Verdict | None, late: Sequence[Notice]) -> None:
+def _print_next(
+    plan: Plan,
+    following: NextStep,
+    verdict: Verdict | None,
+    late: Sequence[Notice],
+    collisions: Sequence[Collision],
+) -> None:
     command = Text(one_line(following.command), style="bold")
     match following.step:
         case Step.APPLY:
             out().print(Text("Next: ") + command)
         case Step.COLLIDES:
-            other = following.command.split()[-1]
+            other = collisions[0].plan.id
             abandon = Text(f"backfill abandon {other}", style="bold")
-            out().print(Text("Next: ") + command + ", or " + abandon + "; then plan again")
+            promoted = f"Next: wait until plan {other} is promoted, by the code that it is of, or end it: "
+            out().print(Text(promoted) + abandon + "; then plan again")
         case Step.CLOSED:
             out().print(f"Nothing to build, and {plan.environment} cannot move yet:")
             for obstacle in verdict.obstacles if verdict else ():

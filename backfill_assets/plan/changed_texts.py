@@ -15,7 +15,7 @@ from backfill_assets.core.model import UNKNOWN, Model, Project
 from backfill_assets.core.segments import Segments, revision_of
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.text_checks import TextCheck
-from backfill_assets.state.versions import Version
+from backfill_assets.state.versions import Version, records_of
 
 Checks = Mapping[tuple[str, str, str], TextCheck]
 """By model, version and text."""
@@ -75,7 +75,7 @@ def changed_texts(
         if record is None or name in project.hidden:
             continue
         by_word = name in project.overrides and record.signature == UNKNOWN
-        if same_text(model, record.definition) and not by_word:
+        if any(same_text(model, known.definition) for known in records_of(record)) and not by_word:
             continue
         if sample := sample_intervals(
             have.green - have.partial - have.shown_apart.covers, model, seed=version + model.text

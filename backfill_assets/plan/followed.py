@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from backfill_assets.core.model import UNKNOWN, Project
 from backfill_assets.plan.changed_texts import Checks, same_text
@@ -45,7 +45,7 @@ def followed(project: Project, shown: Environment, versions: VersionRecords, che
                     upstream={n: project.fingerprints[n] for n in sorted(above)},
                     definition={**record.definition, **{key: said[key] for key in _CODE}},
                     signature=project.signatures[name],
-                    created=datetime.now(UTC),
+                    created=max(datetime.now(UTC), record.created + timedelta(microseconds=1)),  # clocks differ
                     before=record,
                 )
     return found

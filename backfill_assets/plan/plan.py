@@ -265,7 +265,8 @@ def _patched(
 ) -> Plan:
     """A plan about parts of history: what is missing of each patch, then the move of all of them."""
     stages: list[Stage] = []
-    blocked = _waiting(project, facts, request, patches)
+    # What is computed again moves as a whole, or not at all; it was built once from what it reads.
+    blocked = _waiting(project, facts, request, patches) if request.forward_only else ()
     for name, patch in patches.items():
         above = ", ".join(u.name for u in project.models[name].upstreams if u.name in patches)
         reason = why.get(name) or f"reads what is computed again of {above}"
@@ -305,7 +306,7 @@ def _patched(
 
 
 def _waiting(project: Project, facts: Facts, request: Request, patches: Mapping[str, Patch]) -> tuple[Blocked, ...]:
-    """What of patches waits for models that it reads, as its build will find out."""
+    """What of new logic from a day on waits for models that it reads."""
     found, complete = list[Blocked](), {name: have.complete for name, have in facts.coverage.items()}
     for name, pointer in facts.environment.pointers.items():
         if pointer.version == project.fingerprints.get(name):

@@ -205,7 +205,8 @@ def _with_upstream(case: Case, found: Mismatch) -> str:
         if not out.held:
             return f"{gone}: put its file back, or take it out of {shown}: {out.command}"
         return f"{gone}, and {', '.join(out.held)} reads it as {shown} shows it: {out.steps}"
-    if waits := [f"{b.upstream} {b.needs}" for b in case.blocked if b.model == name]:
+    needs = [(b.upstream, b.needs - case.facts.coverage[b.upstream].complete) for b in case.blocked if b.model == name]
+    if waits := [f"{upstream} {left}" for upstream, left in needs if left]:
         return f"{name} waits for {listed(waits)}: promote both when it is built"
     together = f"promote both together: backfill promote --select {found.upstream}+"
     if (own := case.facts.itself.get(name)) and own.code:

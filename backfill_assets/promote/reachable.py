@@ -9,7 +9,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.releases import Release
-from backfill_assets.state.versions import Version, VersionKey
+from backfill_assets.state.versions import Version, VersionKey, records_of
 
 
 def reachable(
@@ -36,7 +36,8 @@ def reachable(
         if table not in found:
             found[table] = why
             if table in versions:
-                todo += [(up, f"{table[0]} {table[1]} was built from it") for up in versions[table].upstream.items()]
+                read = [up for record in records_of(versions[table]) for up in record.upstream.items()]
+                todo += [(up, f"{table[0]} {table[1]} was built from it") for up in read]
     return found
 
 

@@ -31,7 +31,7 @@ from backfill_assets.state.releases import NOTHING_SHOWN, Release, before_all, f
 from backfill_assets.state.replaced_rows import written_over
 from backfill_assets.state.rules import Rules, declared_rules
 from backfill_assets.state.tables import TableLog
-from backfill_assets.state.versions import Version, VersionRecords, beside
+from backfill_assets.state.versions import Version, VersionRecords, beside, records_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +131,7 @@ def propose_rollback(
     after = _after(seen, steps)
     gone = {t for t, r in control.removals.all().items() if r.revision > older.revision}
     obstacles = [*_removed_since(steps, gone), *_apart(project, after, seen, then, versions, steps, left, older)]
-    staying = beside(versions, after.pointers)
+    staying = beside(versions, {n: p.version for n, p in after.pointers.items()})
     follows: dict[str, Version] = {}
     if older.shows_nothing:
         follows = _follows(project, after, staying, control, steps)
@@ -259,7 +259,8 @@ def _apart(
 
 def _upstream(step: RollbackStep, versions: VersionRecords) -> set[str]:
     pointers = [p for p in (step.shown, step.older) if p is not None]
-    return {u for p in pointers if (v := versions.get((step.model, p.version))) for u in v.upstream}
+    found = (versions.get((step.model, p.version)) for p in pointers)
+    return {upstream for v in found if v for record in records_of(v) for upstream in record.upstream}
 
 
 def _refuse_code(project: Project, seen: Environment, chosen: Sequence[str]) -> None:

@@ -139,7 +139,8 @@ class Environments(Records):
             _refuse_removed(current, pointers, since=seen.revision)
             record = _release_row(current, pointers, models, release, at, note) if note is not None else None
             try:
-                return self._over(self._commit(current, rows, models, release, record))
+                moved_to = self._commit(current, rows, models, release, record)
+                return self._over(moved_to) if record else moved_to
             except ConflictError:
                 current = self.read(seen.name)
                 either = sorted({*current.pointers, *seen.pointers})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import cast
@@ -13,6 +13,7 @@ from backfill_assets.core.codec import from_plain
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Cadence
 from backfill_assets.core.model import ALL, UNKNOWN, Signature
+from backfill_assets.core.segments import logic_of
 from backfill_assets.project.algorithm import NAMED_BY, algorithm_of, named_by
 from backfill_assets.project.records import Recorded
 from backfill_assets.state.kept import Kept
@@ -165,14 +166,17 @@ def _signature(text: str) -> Signature:
     return replace(found, would_read=frozenset(replace(ref, column=ALL) for ref in read))
 
 
-def beside(versions: VersionRecords, shown: Collection[str]) -> VersionRecords:
-    """The versions, each by the newest of its records whose upstream models are all `shown`; by the newest of all where
-    there is none."""
+def beside(versions: VersionRecords, shown: Mapping[str, str]) -> VersionRecords:
+    """The versions, each by the record of it that what is `shown` (model → version) fits: the newest whose upstream
+    models are all shown in the logic that it names; else, as names are taken by other models, the oldest of which
+    all names are there; the newest where there is none."""
     return {key: _beside(record, shown) if record.before else record for key, record in versions.items()}
 
 
-def _beside(record: Version, shown: Collection[str]) -> Version:
-    return next((r for r in records_of(record) if all(name in shown for name in r.upstream)), record)
+def _beside(record: Version, shown: Mapping[str, str]) -> Version:
+    there = [r for r in records_of(record) if all(name in shown for name in r.upstream)]
+    same = (r for r in there if all(logic_of(shown[n]) == logic_of(v) for n, v in r.upstream.items()))
+    return next(same, there[-1] if there else record)
 
 
 def records_of(record: Version) -> Iterator[Version]:

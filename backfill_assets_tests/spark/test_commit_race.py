@@ -18,7 +18,6 @@ from deltalake import DeltaTable, write_deltalake
 from backfill_assets.adapters import commit_log
 from backfill_assets.project.object_store import delta_options
 from backfill_assets_tests.buckets import BUCKET, keys, object_store
-from backfill_assets_tests.log_store_jar import has_compiler, make
 from backfill_assets_tests.projects import clean_environment, finish, script, start
 
 pytestmark = pytest.mark.spark
@@ -35,14 +34,14 @@ WRITER = """
     import pyspark
     from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
     from py4j.protocol import Py4JJavaError
-    from backfill_assets.adapters.commit_log import WRITER, log_store_jar
+    from backfill_assets.adapters.commit_log import LOG_STORE_JAR, WRITER
     from backfill_assets.adapters.machine import delta_jars
     from backfill_assets.project.object_store import CREDENTIALS, access
-    from backfill_assets_tests.log_store_jar import CONF
+    from backfill_assets_tests.own_jars import CONF
 
     name, folder, rounds, alone = sys.argv[1:]
     jars = Path(pyspark.__file__).parent / "jars"
-    known = ":".join(map(str, [jars / "*", log_store_jar(), *delta_jars(CONF)]))
+    known = ":".join(map(str, [jars / "*", LOG_STORE_JAR.path, *delta_jars(CONF)]))
     port = launch_gateway(jarpath=str(next(jars.glob("py4j*.jar"))), classpath=known, die_on_exit=True)
     jvm = JavaGateway(gateway_parameters=GatewayParameters(port=port)).jvm
     conf = jvm.org.apache.hadoop.conf.Configuration()
@@ -146,10 +145,3 @@ def test_of_two_drivers_that_append_at_once_both_appends_are_there(tmp_path: Pat
         rows = DeltaTable(table, storage_options=delta_options(table)).to_pyarrow_table()["who"].to_pylist()
         assert sorted(rows) == sorted(f"{name} {n}" for name in NAMES for n in range(DRIVER_COLLISIONS))
         assert len([key for key in keys(client, "meet/drivers/_delta_log/") if key.endswith(".json")]) == 1 + len(rows)
-
-
-@pytest.mark.skipif(not has_compiler(), reason="only javac 17 makes the same bytes")
-def test_the_jar_is_made_of_its_source(tmp_path: Path) -> None:
-    """By javac 17; and it is the one whose hash is checked before a JVM loads it."""
-    make(tmp_path / "made.jar")
-    assert (tmp_path / "made.jar").read_bytes() == commit_log.log_store_jar().read_bytes()

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from backfill_assets.adapters import commit_log
-from backfill_assets.adapters.commit_log import LOG_STORE, check_log_store, log_store_jar, log_store_settings
+from backfill_assets.adapters.commit_log import LOG_STORE, LOG_STORE_JAR, check_log_store, log_store_settings
+from backfill_assets.adapters.local_disk import LOCAL_FILES_JAR
 from backfill_assets.adapters.session import _wanted
 from backfill_assets.adapters.spark_errors import JavaCause, classified
 from backfill_assets.core.errors import RunEndedError, SettingsError, WriteConflictError
@@ -35,9 +35,9 @@ def test_sessions_of_a_warehouse_in_a_bucket_have_it(
     given |= {"spark.driver.host": "10.0.0.5", "spark.driver.bindAddress": "0.0.0.0"}  # executors reach it
     found = _wanted(tmp_path, Settings(warehouse="s3://lake/house", spark=given)).config
     assert {found[f"spark.delta.logStore.{scheme}.impl"] for scheme in ("s3", "s3a")} == {LOG_STORE}
-    jar = str(log_store_jar())
+    jar = str(LOG_STORE_JAR.path)
     if master.startswith("local"):
-        assert found["spark.driver.extraClassPath"] == f"/class/path:/ivy/delta.jar:{jar}"
+        assert found["spark.driver.extraClassPath"] == f"/class/path:/ivy/delta.jar:{jar}:{LOCAL_FILES_JAR.path}"
     else:
         assert found["spark.jars"] == f"/own.jar,/ivy/delta.jar,{jar}" and not found["spark.jars.packages"]
         assert found["spark.driver.extraClassPath"] == "/class/path"
@@ -58,16 +58,6 @@ def test_a_session_whose_commits_could_be_lost_may_not_write() -> None:
     for named in (LOG_STORE, "io.delta.storage.S3DynamoDBLogStore"):
         check_log_store(session(**{"spark.delta.logStore.s3.impl": named}), "s3://lake/house")
     check_log_store(session(**log_store_settings({})), "s3://lake/house")
-
-
-def test_another_jar_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before a JVM loads it."""
-    for content in (b"another one", None):
-        jar = tmp_path / "conditional-log-store.jar"
-        jar.write_bytes(content) if content else jar.unlink()
-        monkeypatch.setattr(commit_log, "LOG_STORE_JAR", jar)
-        with pytest.raises(SettingsError, match="is not the jar that came with this release"):
-            log_store_jar()
 
 
 def test_what_a_refused_commit_means_for_a_build() -> None:

@@ -21,7 +21,10 @@ def test_another_persons_plan(tmp_path: Path) -> None:
     said = backfill_here("plan", project=root, user="bo").out
     assert f"plan {other} (by ana" in said
     last = said.splitlines()[-1]
-    assert last == f"Next: backfill promote {other}, or backfill abandon {other}; then plan again"
+    assert last == (
+        f"Next: wait until plan {other} is promoted, by the code that it is of, or end it: backfill abandon {other}; "
+        "then plan again"
+    )
     told = backfill_here("plan", "--json", project=root, user="bo").json["next"]
-    assert NextStep(**told) == NextStep(Step.COLLIDES, f"backfill promote {other}")
+    assert NextStep(**told) == NextStep(Step.COLLIDES)
     assert backfill_here("plan", project=root, user="ana").out.splitlines()[-1] == "Next: backfill apply"

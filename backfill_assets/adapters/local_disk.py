@@ -1,0 +1,33 @@
+"""How does Spark write files to a local disk? As Hadoop does, without a process for each of them.
+
+Hadoop sets the permissions of each file and folder that it makes, and of its checksum. It starts `chmod` for that where
+it does not have its native library, which PySpark does not bring, and `readlink` for each file that it renames: three to
+seven processes a file, sixteen a commit, which was half of what writing a table of a file a day took. Two small
+classes of Java, `local_files/`, ask the system instead; folders with a set-group-ID bit, which a call would lose,
+are left to Hadoop (decision 0062).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from backfill_assets.adapters.own_jar import OwnJar
+
+LOCAL_FILES_JAR = OwnJar(
+    Path(__file__).with_name("local_files") / "local-files.jar",
+    "b2c6e1bd9df32b5bb4a9837b0ccd021c86a41ad31550ff669ed1d1f5a2d626b0",
+)
+_CLASSES = {
+    "spark.hadoop.fs.file.impl": "backfill_assets.LocalFiles",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "backfill_assets.LocalFilesContext",
+}
+
+
+def local_files_settings(conf: Mapping[str, str]) -> dict[str, str]:
+    """What a session on one machine is told so that it writes so; nothing where `conf` names classes of its own.
+
+    >>> local_files_settings({"spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem"})
+    {}
+    """
+    return {} if conf.keys() & _CLASSES.keys() else dict(_CLASSES)

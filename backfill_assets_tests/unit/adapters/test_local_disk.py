@@ -1,0 +1,60 @@
+"""Sessions on one machine write files without a process for each; jars of the package are those that were published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from backfill_assets.adapters.local_disk import LOCAL_FILES_JAR
+from backfill_assets.adapters.own_jar import OwnJar
+from backfill_assets.adapters.session import _wanted
+from backfill_assets.core.errors import SettingsError
+from backfill_assets.core.settings import Settings
+from backfill_assets_tests.own_jars import JARS
+
+FILES, CONTEXT = "spark.hadoop.fs.file.impl", "spark.hadoop.fs.AbstractFileSystem.file.impl"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("backfill_assets.adapters.session.delta_jars", lambda _: [Path("/ivy/delta.jar")])
+    monkeypatch.setattr("backfill_assets.adapters.session.java_build", lambda: "17")
+    (tmp_path / "backfill.yml").write_text("name: tests\n")
+    return tmp_path
+
+
+def config(root: Path, **spark: str) -> dict[str, str]:
+    return dict(_wanted(root, Settings(warehouse=str(root), spark=spark)).config)
+
+
+def test_sessions_on_one_machine_have_it(root: Path) -> None:
+    found = config(root)
+    assert (found[FILES], found[CONTEXT]) == ("backfill_assets.LocalFiles", "backfill_assets.LocalFilesContext")
+    assert str(LOCAL_FILES_JAR.path) in found["spark.driver.extraClassPath"].split(":")
+
+
+@pytest.mark.parametrize(
+    "spark",
+    [
+        {"spark.master": "spark://there:7077", "spark.driver.host": "10.0.0.5", "spark.driver.bindAddress": "0.0.0.0"},
+        {FILES: "org.example.Files"},
+        {CONTEXT: "org.example.Files"},
+    ],
+)
+def test_others_have_not(root: Path, spark: dict[str, str]) -> None:
+    """Executors elsewhere have no such class, and a class that a project names stays."""
+    found = config(root, **spark)
+    assert "backfill_assets.LocalFiles" not in str(found) and str(LOCAL_FILES_JAR.path) not in str(found)
+
+
+@pytest.mark.parametrize("jar", JARS, ids=lambda jar: jar.path.name)
+@pytest.mark.parametrize("content", [b"another one", None])
+def test_another_jar_is_refused(jar: OwnJar, content: bytes | None, tmp_path: Path) -> None:
+    """Before a JVM loads it."""
+    assert jar.checked() == jar.path
+    other = tmp_path / jar.path.name
+    if content:
+        other.write_bytes(content)
+    with pytest.raises(SettingsError, match="is not the jar that came with this release"):
+        OwnJar(other, jar.sha256).checked()
