@@ -1,8 +1,8 @@
 """How does Spark write files to a local disk? As Hadoop does, without a process for each of them.
 
 Hadoop sets the permissions of each file and folder that it makes, and of its checksum. It starts `chmod` for that where
-it does not have its native library, which PySpark does not bring, and `readlink` for each file that it renames: three to
-seven processes a file, sixteen a commit, which was half of what writing a table of a file a day took. Two small
+it does not have its native library, which PySpark does not bring, and `readlink` for each file that it renames: some
+processes a file, sixteen a commit, which was half of what writing a table of a file a day took. Two small
 classes of Java, `local_files/`, ask the system instead; folders with a set-group-ID bit, which a call would lose,
 are left to Hadoop (decision 0062).
 """

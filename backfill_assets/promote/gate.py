@@ -205,13 +205,18 @@ def _with_upstream(case: Case, found: Mismatch) -> str:
         if not out.held:
             return f"{gone}: put its file back, or take it out of {shown}: {out.command}"
         return f"{gone}, and {', '.join(out.held)} reads it as {shown} shows it: {out.steps}"
-    needs = [(b.upstream, b.needs - case.facts.coverage[b.upstream].complete) for b in case.blocked if b.model == name]
+    needs = [(b.upstream, b.needs - _closed(case, b.upstream)) for b in case.blocked if b.model == name]
     if waits := [f"{upstream} {left}" for upstream, left in needs if left]:
         return f"{name} waits for {listed(waits)}: promote both when it is built"
     together = f"promote both together: backfill promote --select {found.upstream}+"
     if (own := case.facts.itself.get(name)) and own.code:
         return f"{together}; the code has another {name} than {shown} shows: merge that first, if it is somebody else's"
     return together
+
+
+def _closed(case: Case, name: str) -> Ranges:
+    """What there is by now of a model's intervals that are over."""
+    return case.facts.coverage[name].complete.until(case.project.models[name].over(case.facts.now))
 
 
 def way_back(case: Case) -> Iterator[Obstacle]:

@@ -14,7 +14,7 @@ from backfill_assets.adapters.control_delta import DeltaControlTable, DeltaStore
 from backfill_assets.core.intervals import utc
 from backfill_assets.core.model import Signature
 from backfill_assets.state.store import MemoryStore
-from backfill_assets.state.versions import Version, Versions
+from backfill_assets.state.versions import Version, Versions, beside, records_of
 
 AT = utc("2024-02-01")
 
@@ -68,3 +68,28 @@ def test_a_table_that_was_restored(tmp_path: Path) -> None:
     shutil.copytree(backup, here)
     Versions(DeltaStore(str(here))).put(replace(a_version(3), created=AT))
     assert {version for _, version in kept.all()} == {"v1", "v3"}
+
+
+@pytest.mark.parametrize(
+    ("shown", "reads"),
+    [
+        ({"orders_v2": "a1"}, "orders_v2"),
+        ({"orders": "a1"}, "orders"),
+        ({"orders": "a1", "orders_v2": "a1"}, "orders"),
+        ({"orders": "a1.r2", "orders_v2": "a1"}, "orders"),
+        ({"orders": "b9", "orders_v2": "a1"}, "orders_v2"),
+        ({"orders": "b9", "orders_v2": "a3"}, "orders_v2"),
+        ({"orders": "a3"}, "orders"),
+        ({}, "orders"),
+    ],
+)
+def test_the_record_that_fits_what_is_shown(shown: dict[str, str], reads: str) -> None:
+    """Of a model that read `orders_v2`, which is called `orders` by now, as another model was before: that one it has
+    never read."""
+    versions = Versions(MemoryStore())
+    first = replace(a_version(1), upstream={"orders_v2": "a1"})
+    versions.put(first)
+    versions.follow([replace(first, upstream={"orders": "a1"}, created=utc("2024-02-02"), before=first)])
+    [found] = beside(versions.all(), shown).values()
+    assert list(found.upstream) == [reads]
+    assert [list(r.upstream) for r in records_of(versions.all()["m", "v1"])] == [["orders"], ["orders_v2"]]
