@@ -223,7 +223,8 @@ def approve_plan(context: Context, approval: Approval, facts: Facts | None = Non
 
 
 def _principal(context: Context, key: Path | None) -> str:
-    """Whom the signers in force list a key for; "" where that is the person of the account, and where it is nobody."""
+    """Whom the signers in force list a key for; "" where it is nobody, and of several where the account's person is one
+    of them."""
     if key is None:
         return ""
     rules = context.rules().rules

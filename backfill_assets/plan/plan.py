@@ -307,10 +307,11 @@ def _patched(
 
 def _waiting(project: Project, facts: Facts, request: Request, patches: Mapping[str, Patch]) -> tuple[Blocked, ...]:
     """What of new logic from a day on waits for models that it reads."""
-    found, complete = list[Blocked](), {name: have.complete for name, have in facts.coverage.items()}
-    for name, pointer in facts.environment.pointers.items():
-        if pointer.version == project.fingerprints.get(name):
-            complete[name] = complete[name] | pointer.covers
+    pointers, found = facts.environment.pointers, list[Blocked]()
+    complete = {
+        name: facts.coverage[name].complete | kept_older(pointers.get(name), project.fingerprints[name])
+        for name in project.models
+    }
     for name in (name for name in project.models if name in patches):
         model, patch = project.models[name], patches[name]
         have = facts.of(name, patch.version)

@@ -11,12 +11,12 @@ from contextlib import contextmanager
 def unlogged() -> Generator[None]:
     """Without the parser's warnings, as of statements (`SHOW VIEWS`) and functions that it does not know."""
     logger = logging.getLogger("sqlglot")
-    logger.addFilter(_nothing)
+
+    def nothing(_: logging.LogRecord) -> bool:
+        return False
+
+    logger.addFilter(nothing)
     try:
         yield
     finally:
-        logger.removeFilter(_nothing)
-
-
-def _nothing(_: logging.LogRecord) -> bool:
-    return False
+        logger.removeFilter(nothing)
