@@ -25,9 +25,13 @@ _CLASSES = {
 
 
 def local_files_settings(conf: Mapping[str, str]) -> dict[str, str]:
-    """What a session on one machine is told so that it writes so; nothing where `conf` names classes of its own.
+    """What a session on one machine is told so that it writes so; nothing where `conf` names classes of its own, or
+    executors that are processes beside it, which do not have the jar.
 
+    >>> local_files_settings({"spark.master": "local-cluster[2,1,1024]"})
+    {}
     >>> local_files_settings({"spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem"})
     {}
     """
-    return {} if conf.keys() & _CLASSES.keys() else dict(_CLASSES)
+    apart = conf.get("spark.master", "").startswith("local-cluster")
+    return {} if apart or conf.keys() & _CLASSES.keys() else dict(_CLASSES)
