@@ -31,7 +31,7 @@ Close = Callable[[Path], None]
 def close(monkeypatch: pytest.MonkeyPatch) -> Close:
     """Makes a folder one that this account may neither list nor write to, whoever runs the tests."""
     closed: list[str] = []
-    scandir, opened, access = os.scandir, open, os.access
+    scandir, listdir, opened, access = os.scandir, os.listdir, open, os.access
 
     def within(path: object) -> bool:
         return isinstance(path, str | os.PathLike) and any(os.fspath(path).startswith(c) for c in closed)  # type: ignore[arg-type]
@@ -45,6 +45,7 @@ def close(monkeypatch: pytest.MonkeyPatch) -> Close:
         return call
 
     monkeypatch.setattr("os.scandir", guarded(scandir))
+    monkeypatch.setattr("os.listdir", guarded(listdir))
     for name in ("builtins.open", "io.open"):
         monkeypatch.setattr(name, guarded(opened))
     monkeypatch.setattr("os.access", lambda path, *more, **named: not within(path) and access(path, *more, **named))
