@@ -88,3 +88,14 @@ def prove(place: Context, plan: str, *findings: Finding) -> None:
             for k in sorted(EVERY_PROOF)
         ]
     )
+
+
+def changed(root: Path) -> tuple[Context, str]:
+    """A change of published rows by dev, built and compared: it waits for Ana's approval. The place, and its plan."""
+    daily = root / "models" / "daily.sql"
+    daily.write_text(daily.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))
+    place = unsparked(root, user="dev")
+    build(place)
+    [plan] = [r.id for r in place.control.plans.all() if r.live]
+    prove(place, plan)
+    return place, plan

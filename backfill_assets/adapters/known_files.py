@@ -41,18 +41,17 @@ class KnownFiles:
 
     folder: Path
 
-    def read(self, location: str, commit: int, interval: Interval) -> KnownPart | None:
-        """None where nothing is known, and when anything was touched that tells this commit."""
-        state = log_state(location, commit)
+    def read(self, location: str, interval: Interval, state: str) -> KnownPart | None:
+        """What is known where the log tells the commit by this `state`; None where nothing is."""
         with suppress(OSError, ValueError, KeyError, TypeError):  # no file, half a file, one of another release
             said = json.loads(read_private(self._file(location, interval)))
-            if state and said["of"] == _key(location, commit, interval, state):
+            if said["of"] == _key(location, interval, state):
                 return KnownPart(files={str(p): int(s) for p, s in said["files"].items()}, rows=int(said["rows"]))
         return None
 
-    def keep(self, location: str, commit: int, interval: Interval, part: KnownPart, state: str) -> None:
+    def keep(self, location: str, interval: Interval, state: str, part: KnownPart) -> None:
         """Remember a part. `state` is the log's as it was before the part was read from it."""
-        said = {"of": _key(location, commit, interval, state), **asdict(part)}
+        said = {"of": _key(location, interval, state), **asdict(part)}
         with suppress(OSError):  # a disk that is full, a folder of somebody else's
             write_private(self._file(location, interval), json.dumps(said))
 
@@ -75,16 +74,16 @@ def all_there(files: Iterable[tuple[str, int]]) -> bool:
 
 
 def log_state(location: str, commit: int) -> str:
-    """Another text after whatever is done to the files of the log that tell a commit; "" where it cannot be told, or
-    is not on a local disk."""
+    """Another text for another commit, and after whatever is done to the files of the log that tell it; "" where it
+    cannot be told, or is not on a local disk."""
     if (folder := local(location)) is None:
         return ""
     with suppress(OSError):
         log = read_log(folder)
         if log.head >= commit and not log.problem(commit):
-            return repr(log.state_at(commit))
+            return repr((commit, log.state_at(commit)))
     return ""
 
 
-def _key(location: str, commit: int, interval: Interval, state: str) -> str:
-    return hashlib.sha256(repr((location, commit, str(interval), state)).encode()).hexdigest()
+def _key(location: str, interval: Interval, state: str) -> str:
+    return hashlib.sha256(repr((location, str(interval), state)).encode()).hexdigest()

@@ -48,10 +48,10 @@ class DeltaTableStorage:
 
     def readable(self, model: str, version: str, commit: int, interval: Interval, *, footers: bool = True) -> Readable:
         location = table_path(self._warehouse, model, version)
-        known = None if footers or self._known is None else self._known.read(location, commit, interval)
+        state = log_state(location, commit) if self._known else ""
+        known = self._known.read(location, interval, state) if self._known and state and not footers else None
         if known and known.is_there(location):
             return Readable(files=len(known.files), rows=known.rows, bytes=sum(known.files.values()))
-        state = log_state(location, commit) if self._known else ""
         try:
             table = open_table(location, commit)
         except StateError as error:
@@ -65,7 +65,7 @@ class DeltaTableStorage:
         rows = sum(f.rows for f in files)
         if self._known and state and not any(problems.values()) and not any(f.elsewhere for f in files):
             part = KnownPart(files={f.path: f.bytes for f in whole.values()}, rows=rows)
-            self._known.keep(location, commit, interval, part, state)
+            self._known.keep(location, interval, state, part)
         return Readable(
             files=len(whole),
             rows=rows,

@@ -18,7 +18,7 @@ from backfill_assets.watch.followed_rows import other_rows
 def record_followed(context: Context, shown: Environment) -> None:
     """After a promotion: what is shown and read by the code from other models goes on from these, where its rows are
     as if they had been computed from them. Of the rest whoever takes out what it was computed from is told."""
-    versions = beside(context.control.versions.all(), {n: p.version for n, p in shown.pointers.items()})
+    versions = beside(context.control.versions.all(), shown.versions)
     found = followed(context.project, shown, versions, context.control.text_checks.all())
     apart = {o.model for o in rows_apart(context, tuple(found.values()))}
     context.control.versions.follow([version for name, version in found.items() if name not in apart])

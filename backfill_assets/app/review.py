@@ -10,7 +10,8 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import look_at_plan, plan_files, read_release_evidence, release_folder
 from backfill_assets.app.model_questions import plans_of_models
 from backfill_assets.app.waiting import Waiting, read_waiting
-from backfill_assets.promote.lifecycle import Undone, find_plan, rolled_back_plans
+from backfill_assets.promote.lifecycle import find_plan
+from backfill_assets.promote.undone import Undone, rolled_back_plans
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.releases import Release
 

@@ -86,7 +86,7 @@ def look_at_sources(context: Context, facts: Facts | None = None) -> WatchFacts:
     shown = context.control.environments.read(context.environment)
     records = context.control.versions.all()
     recorded = all((name, pointer.version) in records for name, pointer in shown.pointers.items())
-    versions = {name: pointer.version for name, pointer in shown.pointers.items()}
+    versions = shown.versions
     audits = promoted_audits(context.control, context.environment)
     as_shown = replace(context.project, fingerprints={**context.project.fingerprints, **versions})
     return read_source_facts(

@@ -45,7 +45,7 @@ def plans(waiting_for: Annotated[str | None, typed(WAITING_FOR)] = None, as_json
     plans, and changes of the rules, lack, with the command that gives it. Needs no Spark.
     """
     from backfill_assets.cli.plans import plan_json, print_plans, undone_json
-    from backfill_assets.promote.lifecycle import rolled_back_plans
+    from backfill_assets.promote.undone import rolled_back_plans
 
     context = open_context()
     if waiting_for is not None:

@@ -11,7 +11,8 @@ from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.core.escaping import one_line
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.leases import Claim
-from backfill_assets.promote.lifecycle import Abandoned, Opened, Undone, collision_text, parallel_plan_text, plan_text
+from backfill_assets.promote.lifecycle import Abandoned, Opened, collision_text, parallel_plan_text, plan_text
+from backfill_assets.promote.undone import Undone
 from backfill_assets.state.environment import Environment, schema_name
 from backfill_assets.state.plans import PlanRecord, PlanStatus
 

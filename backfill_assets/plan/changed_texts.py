@@ -57,6 +57,11 @@ class ChangedText:
         return revision_of(self.version, f"old{self.text[:8]}")
 
 
+def recorded_text(model: Model, record: Version) -> bool:
+    """Whether a model's text is one that is recorded of a version: its rows are known to be those that it gives."""
+    return any(same_text(model, each.definition) for each in records_of(record))
+
+
 def changed_texts(
     project: Project,
     versions: Mapping[tuple[str, str], Version],
@@ -75,7 +80,7 @@ def changed_texts(
         if record is None or name in project.hidden:
             continue
         by_word = name in project.overrides and record.signature == UNKNOWN
-        if any(same_text(model, known.definition) for known in records_of(record)) and not by_word:
+        if recorded_text(model, record) and not by_word:
             continue
         if sample := sample_intervals(
             have.green - have.partial - have.shown_apart.covers, model, seed=version + model.text

@@ -168,7 +168,7 @@ def read_facts(
     states = shown_states(
         project, {n: p for n, p in shown.pointers.items() if models is None or n in names}, groups, log
     )
-    versions = beside(control.versions.all(), {n: p.version for n, p in shown.pointers.items()}) if groups else {}
+    versions = beside(control.versions.all(), shown.versions) if groups else {}
     recorded = _recorded(shown.pointers, versions)
     zones = _zones(recorded)
     project = with_shown_whole(project, shown.pointers, states, zones)

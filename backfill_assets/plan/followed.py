@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from backfill_assets.core.model import UNKNOWN, Project
-from backfill_assets.plan.changed_texts import Checks, same_text
+from backfill_assets.plan.changed_texts import Checks, recorded_text
 from backfill_assets.project.algorithm import ALGORITHM, version_of
 from backfill_assets.project.stored import declared_otherwise, to_definition
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.versions import Version, VersionRecords, records_of
+from backfill_assets.state.versions import Version, VersionRecords
 
 _CODE = ("language", "code", "text", "files", "helpers", "path", "upstreams")
 """What of a definition says what is read. All else stays as it was promoted."""
@@ -38,7 +38,7 @@ def followed(project: Project, shown: Environment, versions: VersionRecords, che
         if all(n in shown.pointers and shown.pointers[n].version == project.fingerprints[n] for n in above):
             model = project.models[name]
             check = checks.get((name, pointer.version, model.text))
-            if (check and check.equal) or any(same_text(model, r.definition) for r in records_of(record)):
+            if (check and check.equal) or recorded_text(model, record):
                 said = to_definition(model)
                 found[name] = replace(
                     record,

@@ -147,10 +147,7 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
         upstreams = upstream_models(project, model)
         buildable, waiting = ready(model, missing, upstreams, complete, now=facts.now, ignore_cron=request.ignore_cron)
         building[name] = buildable
-        blocked.extend(
-            Blocked(model=name, intervals=stuck, count=stuck.count(model.cadence), upstream=up, needs=needs)
-            for up, (stuck, needs) in waiting.items()
-        )
+        blocked.extend(_blocked(model, waiting))
         if buildable:
             if strategies_of.get(name) is Strategy.COLUMN_RENAME:
                 fit = can_be_copied(model, buildable, have.refused, facts.now)
@@ -318,13 +315,17 @@ def _waiting(project: Project, facts: Facts, request: Request, patches: Mapping[
         missing = patch.intervals - have.complete - have.unaudited
         upstreams = upstream_models(project, model)
         good, waiting = ready(model, missing, upstreams, complete, now=facts.now, ignore_cron=request.ignore_cron)
-        found.extend(
-            Blocked(model=name, intervals=late, count=late.count(model.cadence), upstream=up, needs=needs)
-            for up, (late, needs) in waiting.items()
-        )
+        found.extend(_blocked(model, waiting))
         built = (have.built | have.empty | good) & patch.intervals
         complete[name] = (patch.below.covers - patch.intervals) | built
     return tuple(found)
+
+
+def _blocked(model: Model, waiting: Mapping[str, tuple[Ranges, Ranges]]) -> Iterator[Blocked]:
+    """What waits, as `ready` tells it."""
+    for upstream, (late, needs) in waiting.items():
+        count = late.count(model.cadence)
+        yield Blocked(model=model.name, intervals=late, count=count, upstream=upstream, needs=needs)
 
 
 def _patch_stages(

@@ -33,7 +33,7 @@ def published(
     left out. One whose stored code cannot run is there to be looked at, and `redeclared` says why. Raises StateError
     for a record that lacks parts, PlanError for a definition that reads a source that is gone.
     """
-    versions = beside(versions, {n: p.version for n, p in environment.pointers.items()})
+    versions = beside(versions, environment.versions)
     models: dict[str, Model] = {}
     stuck: dict[str, str] = {}
     own: set[str] = set()

@@ -21,8 +21,6 @@ class TakingOut:
     """Reader that the code has → what of these it reads, as it is shown."""
     together: Mapping[str, tuple[str, ...]]
     """The same of the readers that go as well."""
-    waits: bool
-    """Whether the code has another version of what these are computed from: until they go, that cannot be shown."""
     first: str
     """The steps before it; "" where nothing is in the way."""
 
@@ -44,13 +42,13 @@ def taking_out(project: Project, shown: Environment, reads: ReadByNow, names: Co
             (held if reader in project.models else together).setdefault(reader, []).append(name)
             if reader not in project.models and reader not in going:
                 going.append(reader)
-    waits = any(_moves(project, shown, up) for name in going for up in reads.upstreams.get(name, ()))
+    # Until they go, another version of what they are computed from cannot be shown.
+    stuck = any(_moves(project, shown, up) for name in going for up in reads.upstreams.get(name, ()))
     return TakingOut(
         models=tuple(sorted(going)),
         held={reader: tuple(sorted(of)) for reader, of in held.items()},
         together={reader: tuple(sorted(of)) for reader, of in together.items()},
-        waits=waits,
-        first=_first(held, going, [name for name in held if name in reads.bound], waits=waits),
+        first=_first(held, going, [name for name in held if name in reads.bound], stuck=stuck),
     )
 
 
@@ -60,11 +58,11 @@ def _moves(project: Project, shown: Environment, name: str) -> bool:
     return name in project.models and (pointer is None or project.fingerprints[name] != pointer.version)
 
 
-def _first(held: Collection[str], going: Collection[str], bound: Collection[str], *, waits: bool) -> str:
+def _first(held: Collection[str], going: Collection[str], bound: Collection[str], *, stuck: bool) -> str:
     if not held:
         return ""
     file = "its file" if len(going) == 1 else "their files"
     release = f"backfill apply, then backfill promote, which shows {', '.join(held)} as the code has it"
     if bound:
         release = f"give {', '.join(bound)} a `code_version` of its own, and no `same_as`; {release}"
-    return f"put {file} back; {release}; delete {file} again" if waits else release
+    return f"put {file} back; {release}; delete {file} again" if stuck else release

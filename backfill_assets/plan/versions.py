@@ -14,7 +14,7 @@ from backfill_assets.plan.patch import Patch, affected_by
 from backfill_assets.plan.stages import Invalidate
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage, Entry, Kind
-from backfill_assets.state.versions import Version, VersionKey, records_of
+from backfill_assets.state.versions import Version, VersionKey, built_from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,7 @@ def _reached(
         own = there.calendar
         again = [own.seen_from(days.get(name, own), interval) for name, interval in restate if name == key[0]]
         parts = [part for part in again if part is not None]
-        for upstream in (up for record in records_of(there.record) for up in record.upstream.items()):
+        for upstream in built_from(there.record):
             if upstream in versions:
                 above = _reached(upstream, restate, days, versions, known)
                 read = versions[upstream].calendar

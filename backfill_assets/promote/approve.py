@@ -14,8 +14,9 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stored import stored_request
 from backfill_assets.promote.approval import ApprovalSubject, PlanReview, rules_of, subject
 from backfill_assets.promote.gate import Verdict
-from backfill_assets.promote.lifecycle import find_plan, rolled_back_plans
+from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.lone_authors import WAY_OUT, lone
+from backfill_assets.promote.undone import rolled_back_plans
 from backfill_assets.state.approval_validity import approver, objection, unsigned, who_may
 from backfill_assets.state.approvals import FORMATTED, TO_COME, Approval
 from backfill_assets.state.control import Control

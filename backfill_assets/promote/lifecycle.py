@@ -17,7 +17,6 @@ from backfill_assets.core.escaping import one_line
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer, lists
-from backfill_assets.core.wording import first_few
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.leases import Again, Claim, Collision, ParallelPlan, claim, targets
@@ -30,7 +29,6 @@ from backfill_assets.promote.reachable import reachable
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, PlanStatus, PlanTarget
-from backfill_assets.state.releases import PointerMove, Release
 from backfill_assets.state.tables import TableLog
 from backfill_assets.state.versions import table_path
 
@@ -284,66 +282,6 @@ def fulfilled(control: Control, shown: Environment) -> list[PlanRecord]:
     return [r for r in control.plans.all() if r.live and r.environment == shown.name and _shows(shown, r)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Undone:
-    """What rollbacks took away of a plan that was promoted."""
-
-    models: Mapping[str, str]
-    """Model → the rollback; not of models that are shown as the plan built them, or that other releases replaced."""
-    whole: bool
-    """Whether nothing of the plan is shown."""
-
-    @property
-    def release(self) -> str:
-        """The rollback that took away all of it; "" where a part is shown, and where they were several."""
-        found = {*self.models.values()}
-        return next(iter(found)) if self.whole and len(found) == 1 else ""
-
-    def __str__(self) -> str:
-        """`undone by r9`; of a part `a, b undone by r9; c undone by r7`."""
-        if self.release:
-            return f"undone by {self.release}"
-        by: dict[str, list[str]] = {}
-        for model, release in self.models.items():
-            by.setdefault(release, []).append(model)
-        return "; ".join(f"{first_few(models)} undone by {release}" for release, models in by.items())
-
-
-def rolled_back_plans(control: Control, records: Sequence[PlanRecord]) -> dict[str, Undone]:
-    """Plan → what rollbacks took away of what it had promoted; not of plans of which all is shown, or came back."""
-    found: dict[str, Undone] = {}
-    done = [r for r in records if r.status is PlanStatus.PROMOTED]
-    for name in {r.environment for r in done}:
-        shown = control.environments.read(name)
-        releases = control.releases.all(name)
-        places = {r.id: r.revision for r in releases}
-        promoted = {plan: r.revision for r in releases if not r.back_to for plan in r.evidence}
-        for record in (r for r in done if r.environment == name):
-            gone = [t for t in record.targets if not _shows_target(shown, t)]
-            since = promoted.get(record.id)
-            back = [r for r in reversed(releases) if r.back_to and (since is None or _before(r, since, places))]
-            by = {t.model: r.id for t in gone for r in reversed(back) if _takes_away(r, t)}
-            if by:
-                found[record.id] = Undone(models=by, whole=len(gone) == len(record.targets))
-    return found
-
-
-def _before(back: Release, since: int, places: Mapping[str, int]) -> bool:
-    """Whether a rollback goes from a state with, or after, that release back to one before it."""
-    return places.get(back.back_to, -1) < since < back.revision
-
-
-def _takes_away(release: Release, target: PlanTarget) -> bool:
-    return any(m.model == target.model and _leaves(m, target.version) for m in release.moves)
-
-
-def _leaves(move: PointerMove, version: str) -> bool:
-    before, after = (
-        {logic for s in (p.segments if p else ()) for logic in (s.version, s.logic)} for p in (move.before, move.after)
-    )
-    return version in before - after
-
-
 def ended_text(control: Control, plan: str) -> str:
     """That a plan was given up, when, and which newer one took its place; "" as long as it is open, of a promoted one,
     and while nobody can tell."""
@@ -463,10 +401,11 @@ def _complete(project: Project, facts: Facts, record: PlanRecord) -> bool:
 
 
 def _shows(shown: Environment, record: PlanRecord) -> bool:
-    return all(_shows_target(shown, target) for target in record.targets)
+    return all(shows_target(shown, target) for target in record.targets)
 
 
-def _shows_target(shown: Environment, target: PlanTarget) -> bool:
+def shows_target(shown: Environment, target: PlanTarget) -> bool:
+    """Whether an environment shows all that a plan built of a model."""
     pointer = shown.pointers.get(target.model)
     own = [s for s in pointer.segments if target.version in (s.version, s.logic)] if pointer else []
     if not own or (pointer and not lists(pointer, target.columns)):

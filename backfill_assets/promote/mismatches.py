@@ -36,14 +36,13 @@ def mismatches(
 ) -> list[Obstacle]:
     """Models that would be shown beside a version of an upstream in which something that they read is different
     (`mismatched`), each with its `remedy`."""
-    before = {name: p.version for name, p in environment.pointers.items()}
     return [
         Obstacle(
             model=m.model,
             what=f"was built from {m.upstream} {m.built_from}, but {environment.name} would show {m.shown}",
             remedy=remedy(m),
         )
-        for m in mismatched(project, before, after, versions, together)
+        for m in mismatched(project, environment.versions, after, versions, together)
     ]
 
 
@@ -83,8 +82,7 @@ def shown_apart(
     project: Project, environment: Environment, versions: Mapping[tuple[str, str], Version]
 ) -> list[Mismatch]:
     """The same of what is shown already, whenever that began."""
-    shown = {name: pointer.version for name, pointer in environment.pointers.items()}
-    return mismatched(project, {}, shown, versions)
+    return mismatched(project, {}, environment.versions, versions)
 
 
 def pairs_apart(project: Project, pair: Mismatch, versions: Mapping[tuple[str, str], Version]) -> list[Mismatch]:

@@ -9,7 +9,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.releases import Release
-from backfill_assets.state.versions import Version, VersionKey, records_of
+from backfill_assets.state.versions import Version, VersionKey, built_from
 
 
 def reachable(
@@ -36,8 +36,7 @@ def reachable(
         if table not in found:
             found[table] = why
             if table in versions:
-                read = [up for record in records_of(versions[table]) for up in record.upstream.items()]
-                todo += [(up, f"{table[0]} {table[1]} was built from it") for up in read]
+                todo += [(up, f"{table[0]} {table[1]} was built from it") for up in built_from(versions[table])]
     return found
 
 

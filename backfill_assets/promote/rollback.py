@@ -31,7 +31,7 @@ from backfill_assets.state.releases import NOTHING_SHOWN, Release, before_all, f
 from backfill_assets.state.replaced_rows import written_over
 from backfill_assets.state.rules import Rules, declared_rules
 from backfill_assets.state.tables import TableLog
-from backfill_assets.state.versions import Version, VersionRecords, beside, records_of
+from backfill_assets.state.versions import Version, VersionRecords, beside, built_from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +131,7 @@ def propose_rollback(
     after = _after(seen, steps)
     gone = {t for t, r in control.removals.all().items() if r.revision > older.revision}
     obstacles = [*_removed_since(steps, gone), *_apart(project, after, seen, then, versions, steps, left, older)]
-    staying = beside(versions, {n: p.version for n, p in after.pointers.items()})
+    staying = beside(versions, after.versions)
     follows: dict[str, Version] = {}
     if older.shows_nothing:
         follows = _follows(project, after, staying, control, steps)
@@ -241,11 +241,10 @@ def _apart(
     release: Release,
 ) -> list[Obstacle]:
     """Models that would be shown beside rows that they were not computed from, as a part of a release stays."""
-    shown = {name: pointer.version for name, pointer in after.pointers.items()}
     earlier = {name: pointer.version for name, pointer in then.items()}
     names = {s.model for s in [*steps, *left]}
     together = f"go back with all of them: backfill rollback {release.id} --select {','.join(sorted(names))}"
-    found = mismatches(project, seen, shown, versions, earlier, remedy=lambda _: together)
+    found = mismatches(project, seen, after.versions, versions, earlier, remedy=lambda _: together)
     told = {o.model for o in found}
     for step in steps:
         for other in left:
@@ -260,7 +259,7 @@ def _apart(
 def _upstream(step: RollbackStep, versions: VersionRecords) -> set[str]:
     pointers = [p for p in (step.shown, step.older) if p is not None]
     found = (versions.get((step.model, p.version)) for p in pointers)
-    return {upstream for v in found if v for record in records_of(v) for upstream in record.upstream}
+    return {upstream for v in found if v for upstream, _ in built_from(v)}
 
 
 def _refuse_code(project: Project, seen: Environment, chosen: Sequence[str]) -> None:

@@ -49,6 +49,11 @@ class Environment:
     removals: Mapping[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
     """The same and all that it has removed, with the revision in which each was marked for deletion."""
 
+    @property
+    def versions(self) -> dict[str, str]:
+        """Model → the version that its pointer shows."""
+        return {name: pointer.version for name, pointer in self.pointers.items()}
+
 
 ENVIRONMENTS = TableSpec(
     name="environments",

@@ -187,6 +187,11 @@ def records_of(record: Version) -> Iterator[Version]:
         found = found.before
 
 
+def built_from(record: Version) -> Iterator[VersionKey]:
+    """The models and versions that a version's rows were computed from, by any of its records."""
+    return (key for each in records_of(record) for key in each.upstream.items())
+
+
 def cadences_of(versions: VersionRecords) -> dict[VersionKey, Cadence]:
     """Of which intervals each version's table is, by its record."""
     return {key: Calendar.of_definition(record.definition).cadence for key, record in versions.items()}

@@ -20,7 +20,7 @@ ROLLBACK = (
     broken("a rollback is of what is shown at its commit", "promote/rollback_run.py", "if facts.environment.pointers != found.environment.pointers:", "if False:", "promote/test_release_grounds.py"),
     broken("intervals that came since are built too", "promote/rollback_run.py", "    if found.lacking and not at_once:\n        lacking = ", "    if False:\n        lacking = ", "promote/test_release_grounds.py"),
     broken("what the janitor removed cannot be gone back to", "promote/rollback.py", "if (step.model, version) in gone\n", "if not step.model\n", "promote/test_janitor.py"),
-    broken("models that belong together go back together", "promote/rollback.py", "found = mismatches(project, seen, shown, versions, earlier, remedy=lambda _: together)", "found = list[Obstacle]()", "promote/test_rollback.py"),
+    broken("models that belong together go back together", "promote/rollback.py", "found = mismatches(project, seen, after.versions, versions, earlier, remedy=lambda _: together)", "found = list[Obstacle]()", "promote/test_rollback.py"),
     broken("a restatement goes back with its readers", "promote/rollback.py", "if corrected and (step.model in two", "if not step.model and (step.model in two", "promote/test_rollback.py"),
     broken("a model that consumers read does not go silently", "promote/rollback.py", ", *_consumers(project, rules, steps)]", "]", "promote/test_rollback.py"),
     broken("days that came since are kept", "promote/rollback_step.py", "newer = (shown.covers - older.covers) if shown else NOTHING", "newer = NOTHING", "promote/test_rollback.py"),
@@ -29,7 +29,7 @@ ROLLBACK = (
 SWEEPING = (
     broken("the janitor keeps what is shown", "promote/reachable.py", 'todo += _pointed(environment.pointers.values(), f"{environment.name} shows it")', "pass", "promote/test_janitor.py"),
     broken("the janitor keeps what open plans build", "promote/reachable.py", "        if plan.live:\n", "        if False:\n", "promote/test_janitor.py"),
-    broken("the janitor keeps what a table was built from", "promote/reachable.py", 'todo += [(up, f"{table[0]} {table[1]} was built from it") for up in read]', "pass", "promote/test_janitor.py"),
+    broken("the janitor keeps what a table was built from", "promote/reachable.py", 'todo += [(up, f"{table[0]} {table[1]} was built from it") for up in built_from(versions[table])]', "pass", "promote/test_janitor.py"),
     broken("the janitor keeps what one can go back to", "promote/janitor.py", "recent = [r for r in control.releases.everywhere() if r.at >= since]", "recent = list[Release]()", "promote/test_janitor.py"),
     broken("the janitor keeps what a batch writes to", "promote/janitor.py", "if batch not in ended and now - e.at < RUNS_FOR", "if not batch", "promote/test_janitor.py"),
     broken("the janitor waits for the retention", "promote/janitor.py", "elif (until := used[table] + retention) > now:", "elif (until := used[table]) > now:", "promote/test_janitor.py"),

@@ -43,6 +43,13 @@ def begin_later(root: Path) -> None:
     edit(root, "start: 2024-01-01", "start: 2024-01-04")
 
 
+def mended(root: Path, old: str, new: str) -> None:
+    """Edit a bound as a remedy says: nothing would be lost."""
+    edit(root, old, new)
+    said = backfill_here("plan", project=root).out
+    assert "would lose" not in said and "Then backfill promote shows daily, running" in said
+
+
 def refused(root: Path, request: Request | None = None) -> dict[str, tuple[str, str]]:
     """Model → why it stays as it is, and what to do."""
     found = promote_plan(unsparked(root), request).verdict.obstacles
@@ -75,9 +82,7 @@ def test_an_earlier_end(shop: Path) -> None:
     way = "put `end: 2024-01-11` in models/daily.sql:3, or take its `end:` out"
     seen = {name: (cause in text, remedy) for name, (text, remedy) in refused(shop).items()}
     assert seen == {"daily": (True, way), "running": (True, way)}
-    edit(shop, "end: 2024-01-08", "end: 2024-01-11")
-    said = backfill_here("plan", project=shop).out
-    assert "would lose" not in said and "Then backfill promote shows daily, running" in said
+    mended(shop, "end: 2024-01-08", "end: 2024-01-11")
 
 
 def test_both_bounds(shop: Path) -> None:
@@ -102,9 +107,7 @@ def test_the_start_put_back(shop: Path) -> None:
     begin_later(shop)
     edit(shop, "sum(amount)", "sum(amount) + 1")
     assert LOST in backfill_here("plan", project=shop).out
-    edit(shop, "start: 2024-01-04", "start: 2024-01-01")
-    said = backfill_here("plan", project=shop).out
-    assert "would lose" not in said and "Then backfill promote shows daily, running" in said
+    mended(shop, "start: 2024-01-04", "start: 2024-01-01")
 
 
 def test_new_logic_from_that_day(shop: Path) -> None:

@@ -16,21 +16,14 @@ from backfill_assets.core.errors import PlanError
 from backfill_assets.promote.lifecycle import end_abandoned
 from backfill_assets.state.plans import PlanStatus
 from backfill_assets_tests.projects import small_project
-from backfill_assets_tests.unsparked import build, promoted, prove, unsparked
+from backfill_assets_tests.unsparked import changed, promoted
 
 ANA = "ana@example.com"
 
 
 def waiting(tmp_path: Path) -> tuple[Context, str]:
     """A change of published rows that waits for Ana."""
-    root = promoted(small_project(tmp_path, days=2))
-    daily = root / "models" / "daily.sql"
-    daily.write_text(daily.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))
-    place = unsparked(root, user="dev")
-    build(place)
-    [plan] = [r.id for r in place.control.plans.all() if r.live]
-    prove(place, plan)
-    return place, plan
+    return changed(promoted(small_project(tmp_path, days=2)))
 
 
 def refused(place: Context, plan: str) -> PlanError:

@@ -20,10 +20,10 @@ from backfill_assets.promote.lifecycle import (
     find_plan,
     move_candidate,
     read_claim,
-    rolled_back_plans,
     store_plan,
 )
 from backfill_assets.promote.promote import promote
+from backfill_assets.promote.undone import rolled_back_plans
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanStatus

@@ -14,7 +14,7 @@ from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.errors import PlanError, UsageError
 from backfill_assets_tests.projects import small_project
 from backfill_assets_tests.unit.promote.test_signatures import a_key
-from backfill_assets_tests.unsparked import build, promoted, prove, unsparked
+from backfill_assets_tests.unsparked import changed, promoted
 
 ANA = "ana@example.com"
 
@@ -25,13 +25,7 @@ def waiting(tmp_path: Path, *names: str) -> tuple[Context, ApprovalRequest]:
     key = a_key(tmp_path, "key")
     public = key.with_suffix(".pub").read_text()
     (root / ALLOWED).write_text("".join(f"{name} {public}" for name in names))
-    promoted(root)
-    daily = root / "models" / "daily.sql"
-    daily.write_text(daily.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))
-    place = unsparked(root, user="dev")
-    build(place)
-    [plan] = [r.id for r in place.control.plans.all() if r.live]
-    prove(place, plan)
+    place, plan = changed(promoted(root))
     return place, ApprovalRequest(plan=plan, key=key)
 
 
