@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.batch_rows import column, comparable, content_hash
+from backfill_assets.adapters.few_rows import FEW_COMPARED, held, interpret
 from backfill_assets.adapters.inputs import model_frame
 from backfill_assets.audits.relations import INTERVAL
 from backfill_assets.core.intervals import Ranges, utc
@@ -30,6 +31,10 @@ def differing(
     before: Mapping[str, str],
 ) -> Ranges:
     """The intervals that both hold and whose rows differ in these columns; `before`: their former names."""
+    _, rows = held(warehouse, [(model.name, shown), (model.name, built)])
+    if rows <= FEW_COMPARED:
+        spark = spark.newSession()
+        interpret(spark)
     one = checksums(model_frame(spark, warehouse, model, shown), model, columns, before)
     other = checksums(model_frame(spark, warehouse, model, built), model, columns, {})
     both = shown.covers & built.covers

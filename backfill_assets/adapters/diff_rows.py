@@ -7,15 +7,12 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.batch_rows import kept
-from backfill_assets.adapters.data_files import data_files
-from backfill_assets.adapters.few_rows import interpret
-from backfill_assets.adapters.table_log import open_table
+from backfill_assets.adapters.few_rows import FEW_COMPARED, held, interpret
 from backfill_assets.compare.questions import Question
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.promote.views import plain_view
 from backfill_assets.sql.text import within
-from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,8 +24,6 @@ LITTLE = 32_000_000
 them seconds."""
 TASKS = 4
 """Of so little, more tasks than this take longer to start than to run."""
-FEW = 20_000
-"""Rows of both sides: to compile the queries of a comparison, which are wide, takes longer than to interpret them."""
 
 
 @contextmanager
@@ -46,8 +41,9 @@ def rows_of_sides(session: SparkSession, question: Question, warehouse: str, *, 
         old, new = (text(*side, ranges) for side in sides)
         return old, new
 
-    size, rows = map(sum, zip(*(_held(pointer.cut(question.compared), warehouse) for pointer, _ in sides), strict=True))
-    if rows <= FEW and size <= LITTLE:
+    parts = [(pointer.model, pointer.cut(question.compared).segments) for pointer, _ in sides]
+    size, rows = held(warehouse, parts)
+    if rows <= FEW_COMPARED and size <= LITTLE:
         interpret(session)
         session.conf.set("spark.sql.adaptive.enabled", "false")
     if once or size > LITTLE:
@@ -67,15 +63,3 @@ def rows_of_sides(session: SparkSession, question: Question, warehouse: str, *, 
 
 
 _VIEWS = ("bf_side_old", "bf_side_new")
-
-
-def _held(pointer: Pointer, warehouse: str) -> tuple[int, int]:
-    """The bytes and rows of the files of what a pointer shows, by their tables' logs."""
-    files = {
-        (segment.version, file.path): (file.bytes, file.in_all)
-        for segment, parts in pointer.segments.tables()
-        if (table := open_table(table_path(warehouse, pointer.model, segment.version), segment.commit)) is not None
-        for file in data_files(table)
-        if any(part.holds(file.at) for part in parts)
-    }
-    return sum(size for size, _ in files.values()), sum(rows for _, rows in files.values())

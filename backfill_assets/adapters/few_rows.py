@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from backfill_assets.adapters.data_files import data_files
 from backfill_assets.adapters.source_files import can_list, files_at
 from backfill_assets.adapters.table_log import open_table, table_rows
 from backfill_assets.build.engine import Input, Job, ModelInput
 from backfill_assets.core.errors import BackfillError
+from backfill_assets.core.segments import Segments
 from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 FEW = 2_000
 """Rows that a job reads: what its query makes of them (pairs, days of a calendar) is not known."""
+FEW_COMPARED = 20_000
+"""Rows of two sides that are compared by queries of ours, which are wide: compiling these takes longer than that."""
 _ROW = 50
 """Bytes of a row in a file that does not tell how many it has."""
 SETTINGS = {
@@ -44,6 +48,23 @@ def reads_few(job: Job, warehouse: str) -> bool:
         return not any(rows > FEW for rows in accumulate(_rows(job, warehouse)))
     except (BackfillError, OSError):
         return False
+
+
+def held(warehouse: str, parts: Iterable[tuple[str, Segments]]) -> tuple[int, int]:
+    """The bytes and rows of the files that hold segments of models, by their tables' logs: each file as often as it is
+    read."""
+    size = rows = 0
+    for model, segments in parts:
+        files = {
+            (segment.version, file.path): (file.bytes, file.in_all)
+            for segment, within in segments.tables()
+            if (table := open_table(table_path(warehouse, model, segment.version), segment.commit)) is not None
+            for file in data_files(table)
+            if any(part.holds(file.at) for part in within)
+        }
+        size += sum(bytes_ for bytes_, _ in files.values())
+        rows += sum(in_all for _, in_all in files.values())
+    return size, rows
 
 
 def _rows(job: Job, warehouse: str) -> Iterator[int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from backfill_assets.adapters.few_rows import SETTINGS
+from backfill_assets.adapters.few_rows import FEW_COMPARED, SETTINGS
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.app.context import Context
 from backfill_assets.build.engine import Job
@@ -244,8 +244,13 @@ SELECT CAST(at AS DATE) AS ds, id, {a} AS a, {b} AS b FROM raw.events WHERE at >
 """
 
 
-def test_values_that_changed_places_with_null_differ(spark: SparkSession, tmp_path: Path) -> None:
-    """(1, NULL) is not (NULL, 1): a table that is kept is compared by hashes of its rows, and these tell."""
+@pytest.mark.parametrize("few", [-1, FEW_COMPARED])
+def test_values_that_changed_places_with_null_differ(
+    spark: SparkSession, tmp_path: Path, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """(1, NULL) is not (NULL, 1): a table that is kept is compared by hashes of its rows, and these tell, in queries
+    that are compiled and in those that are not."""
+    monkeypatch.setattr("backfill_assets.adapters.checksums.FEW_COMPARED", few)
     write_events(tmp_path, days=2)
     shown: list[Segment] = []
     for a, b in (("id", "CAST(NULL AS BIGINT)"), ("CAST(NULL AS BIGINT)", "id")):
