@@ -6,17 +6,63 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from backfill_assets.build.build import Workbench, build
-from backfill_assets.build.outcome import Outcome
-from backfill_assets.core.errors import StateError
+from backfill_assets.build.bench import Workbench
+from backfill_assets.build.build import build
+from backfill_assets.build.events import silence
+from backfill_assets.build.outcome import Failure, Outcome
+from backfill_assets.build.recheck import current_coverage
+from backfill_assets.core.errors import BuildError, StateError
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.segments import Segments
-from backfill_assets.plan.changed_texts import ChangedText
+from backfill_assets.plan.changed_texts import ChangedText, by_another_text, changed_texts, remedy
 from backfill_assets.plan.patch import Patch
 from backfill_assets.project.stored import from_definition
 from backfill_assets.state.text_checks import TextCheck
 from backfill_assets.state.versions import records_of
+
+
+def build_by_text(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
+    """Build and audit what is missing of these intervals, unless the loaded text of the model gives other rows than the
+    one that its version was built by, or that cannot be told: what it gave would lie among that version's rows, and
+    stay there when the text is corrected. A text that nobody tried yet is tried first."""
+    if error := _not_its_text(bench, name):
+        span = intervals.span
+        assert span is not None
+        have, _ = current_coverage(bench, name)
+        return Outcome(
+            model=name,
+            version=bench.version(name),
+            requested=intervals,
+            green=intervals & have[name].complete,
+            failures=(Failure(interval=span, error=str(error)),),
+        )
+    return build(bench, name, intervals)
+
+
+def _not_its_text(bench: Workbench, name: str) -> BuildError | None:
+    """Why nothing is built of a model's version by the loaded text; None where it may be."""
+    version = bench.project.fingerprints[name]
+    versions = bench.control.versions.all()
+    record = versions.get((name, version))
+    if record is None or not by_another_text(bench.project, name, record):
+        return None
+    itself = replace(bench, patches={}, planned={}, copies={}, ids=None, listen=silence)
+    have, heads = current_coverage(itself, name)
+    found = changed_texts(bench.project, versions, {name: have[name]}, {name: heads[name, version]})
+    checks = compare_texts(itself, found)
+    if all(check.equal for check in checks) and len(checks) == len(found):
+        return None
+    [check] = checks or (None,)
+    return BuildError(
+        f"{name} counts as unchanged, and nothing is built by its text",
+        why=f"version {version} was built by another one, and the two were not compared yet"
+        if check is None
+        else f"it cannot be compared with the one that built version {version}: {check.error}"
+        if check.error
+        else f"it gives other rows than version {version} in {check.differ}",
+        fix=remedy(bench.project, name),
+    )
 
 
 def compare_texts(bench: Workbench, found: Sequence[ChangedText]) -> tuple[TextCheck, ...]:
@@ -25,11 +71,15 @@ def compare_texts(bench: Workbench, found: Sequence[ChangedText]) -> tuple[TextC
     Where rows differ, the text that built the table computes the interval as well, from the same inputs: what differs
     in both is late source data, which the watch finds, and no fault of the text. Samples are written to revisions that
     nothing points at; the janitor removes them. What waits for an upstream is not recorded: the next run tries again.
+    What was compared before is not compared again.
     """
+    known = bench.control.text_checks.all() if found else {}
     checks: list[TextCheck] = []
     for one in found:
-        if (check := _check(bench, one)) is not None:
+        check = known.get(one.key)
+        if (check is None or check.error) and (check := _check(bench, one)) is not None:
             bench.control.text_checks.put(check)
+        if check is not None:
             checks.append(check)
     return tuple(checks)
 

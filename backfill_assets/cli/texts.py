@@ -9,7 +9,7 @@ from rich.text import Text
 from backfill_assets.cli.terminal import out
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
-from backfill_assets.plan.changed_texts import REMEDY, ChangedText
+from backfill_assets.plan.changed_texts import ChangedText, remedy
 from backfill_assets.state.text_checks import TextCheck
 
 
@@ -30,7 +30,7 @@ def print_text_checks(checks: Sequence[TextCheck], project: Project) -> None:
             continue
         found = check.error or f"other rows than version {check.version} in {check.differ}"
         out().print(Text("differs  ", style="bold red") + Text(f"{what}: {found}"))
-        out().print(Text(f"  fix: {REMEDY}"))
+        out().print(Text(f"  fix: {remedy(project, check.model)}"))
 
 
 def _count(model: str, intervals: Ranges, project: Project) -> str:

@@ -83,7 +83,7 @@ def apply_job(run: Launched) -> None:
         for n, o in built.carried.outcomes.items()
         if not o.ok
     ]
-    bad += problems(checked.texts)
+    bad += problems(checked.texts, context.project)
     bad += [f"{b.model}: {b.intervals} waits for {b.upstream}: {b.needs}" for b in started.plan.blocked]
     if bad:
         raise dg.Failure(description="\n\n".join(bad), allow_retries=False)

@@ -117,7 +117,7 @@ def worked_on(context: Context, step: dg.AssetExecutionContext, plan: str) -> Wo
     record, wrong = find_plan(context.control, plan), list[str]()
     if shown is not None and record.status is PlanStatus.APPLIED:
         checked = check_rows(context, plan_by_now(context, facts, record), record.id, facts)
-        wrong = problems(checked.texts)
+        wrong = problems(checked.texts, context.project)
         log_checked(context.project, step, checked)
     said = what_comes_next(context, record)
     Log(step).info(f"plan {record.id}: {said}")

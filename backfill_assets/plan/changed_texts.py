@@ -19,10 +19,6 @@ from backfill_assets.state.versions import Version, records_of
 
 Checks = Mapping[tuple[str, str, str], TextCheck]
 """By model, version and text."""
-REMEDY = (
-    'correct the text, or make it a version of its own: `code_version: "2"` in the header, then backfill apply '
-    "(and report the two texts: the comparison of code should have told them apart)"
-)
 SAMPLED = 5
 """Intervals of each model that are computed again."""
 
@@ -57,6 +53,27 @@ class ChangedText:
         return revision_of(self.version, f"old{self.text[:8]}")
 
 
+def remedy(project: Project, model: str) -> str:
+    """What helps where a model's text gives other rows than the version that it counts as."""
+    if model in project.overrides:
+        return "correct the text, or take its `same_as` out, then backfill apply: it is a version of its own then"
+    return (
+        'correct the text, or make it a version of its own: `code_version: "2"` in the header, then backfill apply '
+        "(and report the two texts: the comparison of code should have told them apart)"
+    )
+
+
+def by_another_text(project: Project, name: str, record: Version) -> bool:
+    """Whether another text than the loaded one built a version of the code, or nobody knows which one did: then it is
+    their author's word."""
+    # A version whose view lists fewer columns by now is computed by its own text, not by the one that is loaded.
+    if name in project.hidden:
+        return False
+    return (name in project.overrides and record.signature == UNKNOWN) or not recorded_text(
+        project.models[name], record
+    )
+
+
 def recorded_text(model: Model, record: Version) -> bool:
     """Whether a model's text is one that is recorded of a version: its rows are known to be those that it gives."""
     return any(same_text(model, each.definition) for each in records_of(record))
@@ -76,11 +93,7 @@ def changed_texts(
     for name, have in coverage.items():
         model, version = project.models[name], project.fingerprints[name]
         record = versions.get((name, version))
-        # A version whose view lists fewer columns by now is computed by its own text, not by the one that is loaded.
-        if record is None or name in project.hidden:
-            continue
-        by_word = name in project.overrides and record.signature == UNKNOWN
-        if recorded_text(model, record) and not by_word:
+        if record is None or not by_another_text(project, name, record):
             continue
         if sample := sample_intervals(
             have.green - have.partial - have.shown_apart.covers, model, seed=version + model.text

@@ -15,7 +15,7 @@ from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import logic_of
 from backfill_assets.core.wording import listed
-from backfill_assets.plan.changed_texts import REMEDY, refuted, unchecked
+from backfill_assets.plan.changed_texts import refuted, remedy, unchecked
 from backfill_assets.plan.changes import asked_about
 from backfill_assets.plan.commands import apply_command, restate_argument, restate_command, withdraw_command
 from backfill_assets.plan.left_out import causes_of_loss, ways_on
@@ -359,7 +359,7 @@ def texts_hold(case: Case) -> Iterator[Obstacle]:
                 model=check.model,
                 what=f"counts as unchanged, but its text gives other rows than {check.version}:",
                 intervals=check.differ,
-                remedy=REMEDY,
+                remedy=remedy(case.project, check.model),
             )
 
 

@@ -22,6 +22,7 @@ TEXTS = (
     broken("a text check is of the same intervals each time", "plan/changed_texts.py", "key=lambda unit: digest(seed, unit.start.isoformat()))", "key=lambda unit: id(unit))", "build/test_text_check.py"),
     broken("a text check that failed is tried again", "plan/changed_texts.py", "is None or check.error)", "is None)", "build/test_text_check.py"),
     broken("another text is another text", "plan/changed_texts.py", "return built_by == model.text", "return True", "build/test_text_check.py"),
+    broken("a wrong text builds nothing", "build/text_check.py", "if error := _not_its_text(bench, name):", "if error := None:", "build/test_text_check.py"),
     broken("rows that differ are found", "build/text_check.py", "return replace(check, differ=differ)", "return check", "build/test_text_check.py"),
     broken("late data is no fault of the text", "build/text_check.py", "differ = differ - _differs_in_both(bench, one, differ, tried)", "pass", "build/test_text_check.py"),
     broken("a text check that cannot be computed is kept", "build/text_check.py", "    if outcome.failures:\n        return replace(check", "    if False:\n        return replace(check", "build/test_text_check.py"),

@@ -15,6 +15,7 @@ from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Interval
 from backfill_assets.plan.changed_texts import SAMPLED, refuted, sample_intervals, unchecked
 from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.stages import Request
 from backfill_assets.promote.case import Case
 from backfill_assets.promote.gate import texts_hold
 from backfill_assets.promote.proposal import Proposal
@@ -115,6 +116,41 @@ def test_a_killed_check_is_taken_up() -> None:
     [check] = compare_texts(world.bench(), world.plan().texts)
     assert check.equal
     assert len(world.engine.writes) == len(whole.engine.writes) + 1, "only the batch that was killed, again"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_wrong_text_writes_no_rows_that_stay(fails: bool) -> None:
+    """What is missing is not built by it, whatever is due: once the text is corrected, it is built by that."""
+    world = World(a_model("a", "raw", text="old", code="SELECT 'old'"), a_model("b", "a"))
+    apply(world.bench(), world.plan(Request(end=days("01", "05").end)))
+    old, head = world.project.models["a"], world.tables.head("a", "a-1")
+    world.project = replace(world.project, models=world.project.models | {"a": replace(old, text="new")})
+    world.engine.cell = by_text(new=11)  # type: ignore[assignment]
+
+    def fail(job: Job, interval: Interval) -> None:
+        if fails and job.model.text == "new":
+            raise BuildError("no such column")
+
+    world.engine.before_write = fail
+    for _ in range(2):
+        outcome = apply(world.bench(), world.plan())["a"]
+        [failure] = outcome.failures
+        assert ("no such column" if fails else "gives other rows than version a-1") in failure.error
+        assert not outcome.ok and "code_version" in failure.error
+        assert world.tables.head("a", "a-1") == head and not outcome.built
+    world.project = replace(world.project, models=world.project.models | {"a": old})
+    done = apply(world.bench(), world.plan())["a"]
+    assert done.ok and str(done.built) == str(ranges(days("06", "10")))
+
+
+def test_a_text_that_is_right_is_tried_before_it_builds() -> None:
+    """Once: what it then builds is as good as what was there."""
+    world = World(a_model("a", "raw", text="old", code="SELECT 'old'"))
+    apply(world.bench(), world.plan(Request(end=days("01", "05").end)))
+    model = replace(world.project.models["a"], text="new")
+    world.project = replace(world.project, models={"a": model})
+    assert apply(world.bench(), world.plan())["a"].ok
+    assert world.plan().texts == ()
 
 
 @given(st.integers(1, 31), st.text(max_size=3))
