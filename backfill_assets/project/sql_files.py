@@ -18,7 +18,7 @@ from backfill_assets.project.fingerprint import sql_logic
 from backfill_assets.project.header import parse_header
 from backfill_assets.project.undeclared_lookback import lookback_problems
 from backfill_assets.sql.nondeterministic import FunctionUse, uses_in_query
-from backfill_assets.sql.parsing import LargeQueryError, Sql, SqlError, named_by_text, parse
+from backfill_assets.sql.parsing import Sql, SqlError, named_by_text, parse
 
 _EXAMPLE = "WHERE event_time >= :start AND event_time < :end"
 _PARAMETERS = ("start", "end")
@@ -112,10 +112,7 @@ def _query(path: Path, code: str, code_line: int, problems: list[Problem]) -> Sq
         if len(sql.statements) == 1 and (end := _semicolon(sql)) is not None:
             sql = parse(code[:end].rstrip())
     except SqlError as error:
-        fix = "correct the query at this line; a name that is a keyword as well goes in backticks: `select`"
-        if isinstance(error, LargeQueryError):
-            fix = "make parts of it models of their own, or join a table of constants, which often says the same"
-        report(error.line, error.what, error.why, fix)
+        report(error.line, error.what, error.why, error.fix)
         return None
     if not sql.statements or not sql.tokens:
         report(1, "the model has no query", fix="write one SELECT below the header")

@@ -58,6 +58,8 @@ def resolve(sql: Sql, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]], *
     nameless = prepare(tree)
     for qualifier in sql.qualifiers:
         _drop_qualifier(qualifier.node, qualifier.dropped)
+    if not all(map(_in_front, tree.find_all(exp.Select))):
+        return Resolved(columns=None)
     for reference in sql.references:
         _isolate(reference.node, reference.key)
     schema = MappingSchema(normalize=False, dialect=SPARK)
@@ -135,6 +137,33 @@ def _drop_qualifier(column: exp.Column, dropped: int) -> None:
     parts = column.parts[dropped:]
     for arg, part in zip(("this", "table", "db", "catalog"), [*reversed(parts), None, None, None], strict=False):
         column.set(arg, part)
+
+
+def _in_front(select: exp.Select) -> bool:
+    """Bring the columns of USING to the front of `t.*`, where Spark has them and sqlglot does not; whether it is known
+    which ones are."""
+    joins: list[exp.Join] = select.args.get("joins") or []
+    stars = [c for c in select.expressions if isinstance(c, exp.Column) and c.is_star and c.table]
+    using = [tuple(i.name.lower() for i in join.args.get("using") or ()) for join in joins]
+    if not stars or not (any(using) or any(join.method for join in joins)):
+        return True
+    names = next((found for found in using if found), ())
+    if any(join.method for join in joins) or not using[0] or any(found and found != names for found in using):
+        return False
+    tables = (select.args["from_"].this, *(join.this for join in joins))
+    joined = {table.alias_or_name.lower() for table, by in zip(tables, (names, *using), strict=True) if by}
+    projections: list[exp.Expr] = []
+    for projection in select.expressions:
+        if any(projection is star for star in stars) and projection.table.lower() in joined:
+            without = list(projection.this.args.get("except_") or ())
+            left = [name for name in names if name not in {column.name.lower() for column in without}]
+            for name in left:
+                projections.append(projection.copy())
+                projections[-1].set("this", exp.to_identifier(name))
+            projection.this.set("except_", [*without, *map(exp.to_identifier, left)])
+        projections.append(projection)
+    select.set("expressions", projections)
+    return True
 
 
 def _isolate(table: exp.Table, key: str) -> None:

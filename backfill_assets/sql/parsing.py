@@ -105,6 +105,11 @@ class SqlError(Exception):
         """That it is a mistake of the syntax, and where in its line."""
         return f"SQL syntax error{f' in column {self.column}' if self.column else ''}: this is not valid SQL"
 
+    @property
+    def fix(self) -> str:
+        """What helps in a model."""
+        return "correct the query at this line; a name that is a keyword as well goes in backticks: `select`"
+
 
 class LargeQueryError(SqlError):
     """It has more parts than anybody wants to wait for: what follows columns through them is quadratic, or worse."""
@@ -112,6 +117,26 @@ class LargeQueryError(SqlError):
     @property
     def what(self) -> str:
         return "this query is too large"
+
+    @property
+    def fix(self) -> str:
+        return "make parts of it models of their own, or join a table of constants, which often says the same"
+
+
+class LostTablesError(SqlError):
+    """A set operation after the last pipe: Spark takes it, and the parser drops it, with the tables that it reads."""
+
+    def __init__(self, word: str, line: int) -> None:
+        super().__init__("it may belong to the last step or to all of them", line)
+        self.word = word
+
+    @property
+    def what(self) -> str:
+        return f"`{self.word}` behind a pipe (`|>`) is not understood"
+
+    @property
+    def fix(self) -> str:
+        return f"put the query before it in parentheses, or pipe it on: `|> {self.word} … (SELECT …)`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +192,7 @@ def parse(code: str) -> Sql:
         line = code.count("\n", 0, error.end or 0) + 1
         raise SqlError("a string, a quoted name or a comment is not closed", line) from None
     _check_size(tokens)
+    _check_pipes(tokens)
     _check_commas(code, tokens)
     _check_comments(code, tokens)
     found, columns_known = readable(tokens)
@@ -220,6 +246,25 @@ def _check_size(tokens: Sequence[Token]) -> None:
             raise LargeQueryError(
                 f"it has {name} {len(found):,} times, at most {most:,} are followed", found[most].line
             )
+
+
+def _check_pipes(tokens: Sequence[Token]) -> None:
+    """Raise LostTablesError for a set operation that follows the SELECT of a pipe."""
+    piped = [False]
+    for before, token in pairwise([None, *tokens]):
+        assert token is not None
+        kind = token.token_type
+        if kind is TokenType.L_PAREN:
+            piped.append(False)
+        elif kind is TokenType.R_PAREN and len(piped) > 1:
+            piped.pop()
+        elif kind is TokenType.PIPE_GT:
+            piped[-1] = True
+        elif kind in _UNIONS and before and before.token_type is TokenType.PIPE_GT:
+            piped[-1] = False  # what follows is its other side, up to the next pipe
+        elif kind in _UNIONS and piped[-1] and before and before.token_type is not TokenType.STAR:
+            what = token.text.upper()
+            raise LostTablesError(what, token.line)
 
 
 def _check_commas(code: str, tokens: Sequence[Token]) -> None:

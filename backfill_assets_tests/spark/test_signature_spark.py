@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.errors import AnalysisException
 
+from backfill_assets.core.model import UNKNOWN, Column
 from backfill_assets.plan.category import change_between
+from backfill_assets.sql.columns import resolve
+from backfill_assets.sql.parsing import parse
 from backfill_assets.sql.signature import functions
+from backfill_assets.sql.signature.marks import Opaque
+from backfill_assets.sql.signature.query import query_signature
+from backfill_assets.sql.signature.relations import Table
 from backfill_assets_tests.unit.sql.signature_pairs import OTHER, SAME, TYPES
 from backfill_assets_tests.unit.sql.test_rewrites import signature_of
 
@@ -45,6 +53,49 @@ def tables(spark: SparkSession) -> Iterator[SparkSession]:
         spark.createDataFrame(ROWS[name], schema).coalesce(1).cache().createOrReplaceTempView(name)
     yield spark
     for name in TYPES:
+        spark.catalog.dropTempView(name)
+
+
+TABLES = {"f": "id k ds j", "g": "m k n j", "h": "p j q k"}
+JOINS = [
+    "f JOIN g USING (k)", "f LEFT JOIN g USING (K)", "f RIGHT JOIN g USING (k)", "f FULL JOIN g USING (k)",
+    "f JOIN g USING (j, k)", "f JOIN g USING (k, j)", "f NATURAL JOIN g", "f LEFT SEMI JOIN g USING (k)",
+    "f LEFT ANTI JOIN g USING (k)", "f LEFT JOIN g USING (k) LEFT JOIN h USING (k)",
+    "f JOIN g ON f.id = g.m JOIN h ON h.p = f.id", "(SELECT * FROM f) f JOIN g USING (k)",
+    "f JOIN (SELECT m, k FROM g) g USING (k) JOIN (SELECT p, m FROM h CROSS JOIN (SELECT m FROM g)) h USING (m)",
+    "f JOIN (SELECT m, k FROM g) g USING (k) JOIN h ON h.p = f.id",
+    "f JOIN g ON f.id = g.m JOIN (SELECT p, n FROM h CROSS JOIN g) h USING (n)",
+    "f JOIN g USING (k) LATERAL VIEW explode(array(1)) x AS e",
+]  # fmt: skip
+STARS = ["*", "f.*", "g.*", "h.*", "g.*, f.*", "f.* EXCEPT (id)", "* EXCEPT (id)", "f.* EXCEPT (k)", "f.*, g.m AS mm"]
+
+
+@pytest.mark.parametrize("joins", JOINS)
+def test_stars_over_using_are_in_sparks_order(spark: SparkSession, joins: str) -> None:
+    """Where columns go by their places, the order in which a star gives them decides which ones meet."""
+    columns = {n: tuple(Column(name=c, type="bigint") for c in names.split()) for n, names in TABLES.items()}
+    tables = {n: Table(name=n, signature=UNKNOWN, columns=of) for n, of in columns.items()}
+    for name, of in columns.items():
+        spark.sql(f"SELECT {', '.join(f'1L AS {c.name}' for c in of)}").createOrReplaceTempView(name)
+    told = 0
+    for star in STARS:
+        query = f"SELECT {star} FROM {joins}"
+        try:
+            given = [c.lower() for c in spark.sql(query).columns]
+        except AnalysisException:
+            continue
+        found = resolve(parse(query), {n: (n, of) for n, of in columns.items()}, named=False).columns
+        assert found is None or [c.name.lower() for c in found] == list(dict.fromkeys(given)), query
+        with suppress(Opaque):
+            places = f"SELECT {', '.join(f'c{n}' for n in range(len(given)))} FROM ({query}) AS x({{}})"
+            names = ", ".join(f"c{n}" for n in range(len(given)))
+            signature = query_signature(places.format(names), tables)
+            told += 1
+            for number, column in enumerate(given):
+                read = {ref.column for ref in signature.column_reads[f"c{number}"]}
+                assert column == "e" or {"mm": "m"}.get(column, column) in read, (query, number)
+    assert told or any(w in joins for w in ("RIGHT", "FULL", "NATURAL", "SEMI", "ANTI", "USING (m)")), "nothing is"
+    for name in TABLES:
         spark.catalog.dropTempView(name)
 
 

@@ -94,6 +94,8 @@ class Scope:
     placed: list[Placed] = field(default_factory=list[Placed])
     merged: dict[str, Mark] = field(default_factory=dict[str, Mark])
     """Columns that USING makes one of two."""
+    joined_by: tuple[tuple[str, ...], ...] = ()
+    """The columns of USING by which each table of FROM is joined, in their order; of the first one, none."""
     alone: bool = True
     """Whether one table decides the rows: its columns need no place then."""
 
@@ -144,14 +146,31 @@ class Scope:
                 raise Opaque(f"`{name}.*` of an unknown table")
         if not all(p.relation.known for _, p in chosen):
             raise Opaque("`*` of a table whose columns are unknown")
+        front = self._front(one=bool(of))
         found = [] if of else list(self.merged.items())
         for number, placed in chosen:
+            columns = placed.relation.columns
+            if of and number < len(self.joined_by) and (not number or self.joined_by[number]):
+                # Spark brings them to the front of what comes of the join, and of each table of it.
+                columns = tuple(sorted(columns, key=lambda c: (*front, c[0].lower()).index(c[0].lower())))
             found += [
                 (name, self.at(number, name, mark))
-                for name, mark in placed.relation.columns
-                if of or name.lower() not in self.merged
+                for name, mark in columns
+                if of or name.lower() not in self.merged or number > self._last(name.lower())
             ]
         return found
+
+    def _last(self, name: str) -> int:
+        """The number of the last table that is joined by a column of USING: what comes behind has its own."""
+        return max(number for number, names in enumerate(self.joined_by) if name in names)
+
+    def _front(self, *, one: bool) -> tuple[str, ...]:
+        """The columns of USING. Where joins say it of several, or (of `one` table's star) the first one does not, their
+        order is a matter of which tables have them."""
+        said = {names for names in self.joined_by if names}
+        if len(said) > 1 or (one and said and not self.joined_by[1]):
+            raise Opaque("`*` over USING of some tables")
+        return next(iter(said), ())
 
     def _qualified(self, parts: Sequence[str]) -> list[tuple[Mark, Sequence[str]]]:
         found: list[tuple[Mark, Sequence[str]]] = []

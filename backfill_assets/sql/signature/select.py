@@ -99,6 +99,7 @@ class _Reader:
     def _rows(self) -> tuple[Mark, tuple[Mark, tuple[Mark, ...]] | None]:
         """The rows that pass WHERE, and what they are a mere filter of."""
         node = self._node
+        self._scope.joined_by = tuple(item.using for item in node.items)
         outer = any(i.kind in ("RIGHT", "FULL") for i in node.items)
         inner = all(i.kind in ("", "INNER", "LEFT") for i in node.items)
         parts: list[list[object]] = []

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from backfill_assets.sql.constant_texts import may_spell_clock
 from backfill_assets.sql.expression_types import expression_type
-from backfill_assets.sql.parsing import SqlError, parse, splice
+from backfill_assets.sql.parsing import LostTablesError, SqlError, parse, splice
 
 TABLES = {"a": "t_a", "b": "t_b", "raw.ev": "delta.`/x`"}
 CASES = [
@@ -57,6 +57,34 @@ def test_references_have_lines_and_names() -> None:
 def test_what_only_looks_like_a_mistake(code: str) -> None:
     """A text and a comment may hold anything."""
     assert parse(code).references
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "FROM a |> SELECT x, y\nUNION ALL SELECT x, y FROM b",
+        "SELECT * FROM (FROM a |> WHERE x > 1 |> SELECT x\nEXCEPT SELECT x FROM b)",
+    ],
+)
+def test_what_follows_a_pipe_is_not_lost(code: str) -> None:
+    """sqlglot drops a set operation after the last pipe, and what it reads: it is refused, with what works."""
+    with pytest.raises(LostTablesError) as refused:
+        parse(code)
+    assert refused.value.line == 2 and "in parentheses" in refused.value.fix
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "(FROM a |> SELECT x) UNION ALL SELECT x FROM b",
+        "FROM a |> SELECT x |> UNION ALL (SELECT x FROM b)",
+        "FROM a |> SELECT x |> UNION ALL SELECT x FROM b EXCEPT SELECT x FROM b",
+        "FROM a |> SELECT * EXCEPT (y) |> JOIN b ON x = y",
+        "SELECT x FROM b UNION ALL FROM a |> SELECT x",
+    ],
+)
+def test_set_operations_with_pipes_keep_their_tables(code: str) -> None:
+    assert {r.name for r in parse(code).references} == {"a", "b"}
 
 
 def test_parameters() -> None:
