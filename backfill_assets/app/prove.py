@@ -12,20 +12,25 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.diff import compare_sides, find_drift
 from backfill_assets.app.gate import cases_of
 from backfill_assets.compare.codec import diff_to_json
+from backfill_assets.compare.diff import Diff
 from backfill_assets.compare.expect import expectations
 from backfill_assets.compare.filling import FILLING, expected_filling, found_filling
+from backfill_assets.compare.query import NoSharedKeyError
 from backfill_assets.compare.sides import replaced_side
+from backfill_assets.contracts.rerun import queries_digest
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.proof import Drift
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.approval import subject
-from backfill_assets.promote.findings import drifted, incomparable, unanswered, unexpected, unfilled
+from backfill_assets.promote.findings import drifted, incomparable, unanswered, unexpected, unfilled, unpaired
 from backfill_assets.promote.gate import judge_rows
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.rehearsal import damages, rehearse
-from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, Finding, Proof
+from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, Finding, Proof, newest_proofs
 
+ASKED = "asked"
+"""The key of a proof's document under which the digest of the queries is that were asked."""
 REMOVED = "the janitor removed its tables"
 
 
@@ -68,20 +73,43 @@ def prove_plan(context: Context, plan: str, drift: Sequence[Drift], facts: Facts
         request = said.request if said else Request()
         lost = unreadable_rows(context, facts, about.scope)
         without = {name: Ranges.of(i for part in found.values() for i in part) for name, found in lost.items()}
-        diff = compare_sides(context, record.id, models=tuple(about.scope), without=without)
+        diff, reasons = _compared(context, record.id, about.scope, without)
         expected = expectations(context.project.column_names, request.expect_moved, request.expect_unmoved)
         markers = {name: model.updated_at for name, model in context.project.models.items()}
         findings = unexpected(diff, said.changes if said else {}, expected, markers)
         filled = found_filling(diff, expected_filling(request.expect_filled, context.project.column_names))
         document = diff_to_json(diff) | ({FILLING: [str(one) for one in filled]} if filled else {})
-        keep(DIFF, (*incomparable(lost), *findings, *unfilled(filled)), document)
-    if about.scope and CONSUMERS not in known:
+        keep(DIFF, (*incomparable(lost), *unpaired(about.scope, reasons), *findings, *unfilled(filled)), document)
+    asked = queries_digest(context.project.consumers.values())
+    if about.scope and (CONSUMERS not in known or _told(context, record.id, about.content) != asked):
         reruns = rerun_consumers(context, record.id)
-        keep(CONSUMERS, unanswered(reruns, context.project.consumers, tuple(about.scope)), reruns.to_json())
+        findings = unanswered(reruns, context.project.consumers, tuple(about.scope))
+        keep(CONSUMERS, findings, reruns.to_json() | {ASKED: asked})
     if about.scope and (drift or KEPT not in known):
         keep(KEPT, drifted(drift), {"drift": [str(d) for d in drift]})
     context.control.proofs.put(found)
     return tuple(found)
+
+
+def _compared(
+    context: Context, plan: str, scope: Mapping[str, Ranges], without: Mapping[str, Ranges]
+) -> tuple[Diff, dict[str, str]]:
+    """What is different, without the models of which no two rows can be paired, and why these cannot be."""
+    reasons: dict[str, str] = {}
+    while True:
+        out = {**without, **{name: scope[name] for name in reasons}}
+        try:
+            return compare_sides(context, plan, models=tuple(scope), without=out), reasons
+        except NoSharedKeyError as error:
+            if error.model in reasons:
+                raise
+            reasons[error.model] = error.why
+
+
+def _told(context: Context, plan: str, content: str) -> str:
+    """Which queries the consumers were asked about these rows; of records of earlier releases, those of now."""
+    proof = newest_proofs(context.control.proofs.of(plan), content)[CONSUMERS]
+    return str(proof.document.get(ASKED) or queries_digest(context.project.consumers.values()))
 
 
 def unreadable_rows(context: Context, facts: Facts, scope: Mapping[str, Ranges]) -> dict[str, dict[str, Ranges]]:

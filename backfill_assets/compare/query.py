@@ -13,6 +13,7 @@ from backfill_assets.compare.equality import Type, cast, common_type, counted_as
 from backfill_assets.compare.questions import Question
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Cadence
+from backfill_assets.core.model import Model
 from backfill_assets.sql.text import quoted
 
 Fields = Sequence[tuple[str, str, Type]]
@@ -22,6 +23,18 @@ SLICE_VALUES = 500
 SAMPLE_ROWS = 500
 _UNITS = {Cadence.HOURLY: "DAY", Cadence.DAILY: "DAY", Cadence.WEEKLY: "WEEK", Cadence.MONTHLY: "MONTH"}
 SIDES = (("old", "o"), ("new", "n"))
+
+
+class NoSharedKeyError(PlanError):
+    """Nothing tells which rows of two sides belong together."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(
+            f"the two sides of {model.name} cannot be compared",
+            why=f"the grain is {', '.join(model.grain)}, and no column of it is on both sides",
+            fix="compare versions that share a key",
+        )
+        self.model = model.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,11 +202,7 @@ def compile_diff(question: Question, old: Fields, new: Fields) -> Comparison:
         )
     numbers = {c.column.name.lower(): i for i, c in enumerate(columns)}
     if not any(c.column.key for c in columns):
-        raise PlanError(
-            f"the two sides of {model.name} cannot be compared",
-            why=f"the grain is {', '.join(model.grain)}, and no column of it is on both sides",
-            fix="compare versions that share a key",
-        )
+        raise NoSharedKeyError(model)
     declared = {s.lower() for s in model.slices}
     slices: list[int] = []
     for name in (model.time_column, *question.slices):

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from backfill_assets.core.codec import to_plain
 from backfill_assets.core.consumer import Consumer, ConsumerQuery
+from backfill_assets.core.digest import digest
 from backfill_assets.state.environment import Environment
 
 SAMPLE = 5
@@ -77,6 +78,11 @@ class Reruns:
         """As plain values."""
         reruns = [to_plain(r) | {"met": r.met, "same": r.same} for r in self.reruns]
         return to_plain(self) | {"met": self.met, "reruns": reruns}
+
+
+def queries_digest(consumers: Iterable[Consumer]) -> str:
+    """What all consumers ask, and what they expect: another one where an answer has to be asked for again."""
+    return digest(sorted((c.name, to_plain(c.queries), to_plain(c.evaluations)) for c in consumers))
 
 
 def concerned(consumers: Iterable[Consumer], candidate: Environment, shown: Environment) -> tuple[Consumer, ...]:

@@ -90,6 +90,14 @@ def _from_a_day(project: Project, facts: Facts, request: Request, first: datetim
             why=f"{said[0]}: hours would be twice or nowhere between the older days and the newer ones",
             fix="compute all of it, without --forward-only",
         )
+    for name in changed:
+        then, model = facts.environment.pointers.get(name), project.models[name]
+        if then is not None and then.time_column.lower() != model.time_column.lower():
+            raise PlanError(
+                f"the new logic of {name} cannot begin with a day",
+                why=f"its time column is `{model.time_column}`, and `{then.time_column}` in the rows that would stay",
+                fix="compute all of it, without --forward-only, or keep the column's name",
+            )
     patches = forward(project, facts.environment, changed, first, facts.now, ignore_cron=request.ignore_cron)
     since = f"new logic from {first:%Y-%m-%d} on, older rows stay"
     return _patched(project, facts, request, patches, dict.fromkeys(changed, since), changes)

@@ -113,9 +113,9 @@ def _columns_otherwise(
     would = {r.column for r in signature.would_read if r.table == source.name}
     for name, type_ in then.items():
         read = whole or name in reads
-        if name in now and now[name] != type_ and read:
+        if name in now and (now[name] or "") != (type_ or "") and read:
             where = f"column {name} of its source {source.name}"
-            yield f"{where} is {now[name]} by now, and was {type_} when it was published"
+            yield f"{where} is {_type(now[name])} by now, and was {_type(type_)} when it was published"
         elif name not in now and (read or ALL in would):
             yield f"column {name} of its source {source.name} is gone, and was there when it was published"
         elif name in now and read and len({columns.index(name) for columns in places}) > 1:
@@ -126,6 +126,10 @@ def _columns_otherwise(
     for name in (n for n in now if n not in then):
         if whole or ALL in would or name in would:
             yield f"column {name} of its source {source.name} is there by now, and was not when it was published"
+
+
+def _type(known: str | None) -> str:
+    return known or "of a type that nobody declares"
 
 
 def audits_json(audits: Iterable[Audit]) -> list[dict[str, object]]:

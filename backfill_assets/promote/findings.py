@@ -73,6 +73,15 @@ def incomparable(lost: Mapping[str, Mapping[str, Ranges]]) -> tuple[Finding, ...
     )
 
 
+def unpaired(models: Iterable[str], reasons: Mapping[str, str]) -> tuple[Finding, ...]:
+    """Models of which nothing tells which new row replaces which old one, and why."""
+    return tuple(
+        Finding(name=f"{name}.unpaired", model=name, text=f"the new rows were compared with nothing: {reasons[name]}")
+        for name in models
+        if name in reasons
+    )
+
+
 def unanswered(reruns: Reruns, consumers: Mapping[str, Consumer], models: Sequence[str]) -> tuple[Finding, ...]:
     """The consumers' queries that do not say what they have to say over the candidate. `models` are those that move."""
     return tuple(

@@ -403,7 +403,7 @@ def _approve(case: Case, owner: str, parts: Mapping[str, Ranges]) -> str:
 def _accept(review: PlanReview, finding: Finding, owners: Sequence[str], about: ApprovalSubject) -> str:
     option = f" --for {owners[0]}" if len(about.owners) > 1 and owners[0] else ""
     command = f"backfill approve {review.record.id}{option}"
-    return f'mend it, or accept it: {command} --accept {finding.name}="why it may be so"'
+    return f'mend it, then backfill apply, or accept it: {command} --accept {finding.name}="why it may be so"'
 
 
 def _restate(case: Case, name: str, part: Ranges) -> str:

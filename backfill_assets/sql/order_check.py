@@ -28,7 +28,8 @@ from backfill_assets.sql.signature import Table, query_keys
 Place = tuple[str, str]
 """A table's alias in its scope, and a column."""
 _ANY_ROW = {"first", "first_value", "last", "last_value", "any_value"}
-_ARRAYS = {"collect_list", "array_agg", "collect_set", "listagg", "string_agg"}
+_LISTS = {"collect_list", "array_agg", "collect_set"}
+_ARRAYS = _LISTS | {"listagg", "string_agg"}
 _ORDERLESS = {
     "sort_array", "array_sort", "size", "cardinality", "array_size", "array_contains", "array_max", "array_min",
 }  # fmt: skip
@@ -103,6 +104,8 @@ class _Select:
             return  # sorted WITHIN GROUP, or by who takes them
         else:
             what, fix = f"the items of `{name}()` come in any order", f"sort them: `sort_array({name}(…))`"
+            if name not in _LISTS:
+                fix = f"sort them: `{name}(…) WITHIN GROUP (ORDER BY …)`, by columns without ties"
         yield ColumnProblem(line=_line(node), what=what, why="the order of the rows in a group is not fixed", fix=fix)
 
     def _limit(self) -> Iterator[ColumnProblem]:
