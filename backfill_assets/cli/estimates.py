@@ -66,7 +66,7 @@ def _work(stage: StageEstimate) -> str:
 def _numbers(estimate: PlanEstimate, takes: Estimate) -> str:
     time, rows, _ = _cells(takes)
     cost = _cost(estimate, takes) if takes is estimate.total else ""
-    return "".join(f"{said}  " for said in (time, rows and f"{rows} rows", cost) if said)
+    return "".join(f"{said}  " for said in (time, rows and f"{rows} row{'s' * (rows != '≈ 1')}", cost) if said)
 
 
 def _cells(takes: Estimate) -> tuple[str, str, str]:

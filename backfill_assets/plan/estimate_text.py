@@ -35,9 +35,10 @@ def _against(before: PlanEstimate, after: Actual) -> str:
         return f"{took} for {', '.join(undone)}; estimated {said} for all."
     if before.unknown:
         return f"{took}; estimated {said} without {', '.join(before.unknown)}."
-    if after.seconds < guess.low:
+    as_said = duration(after.seconds, after.seconds) in {duration(s, s) for s in (guess.low, guess.high)}
+    if after.seconds < guess.low and not as_said:
         return f"{took}, less than the estimated {said}."
-    if after.seconds > guess.high:
+    if after.seconds > guess.high and not as_said:
         more = f", {after.seconds / guess.likely - 1:.0%} over the likely" if guess.likely else ""
         return f"{took}, more than the estimated {said}{more}."
     return f"{took}, as estimated ({said})."

@@ -118,7 +118,7 @@ def doubtful(proofs: Sequence[Readability]) -> list[Obstacle]:
     return [
         Obstacle(
             model=proof.model,
-            what="an audit has failed since, or somebody else has written,",
+            what="since then an audit has failed, or they were withdrawn, or somebody else has written them:",
             intervals=proof.red,
             remedy="go back to another release; --now shows them as they are",
         )

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
 
+from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.errors import BackfillError, PromotionError, StateError
 from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.followed import followed, read_by_now
-from backfill_assets.plan.missing import USUAL
+from backfill_assets.plan.missing import USUAL, ready, upstream_models
 from backfill_assets.plan.published import published
 from backfill_assets.plan.select import one_of
 from backfill_assets.plan.stages import Audit, Build, Plan, Request, Stage
@@ -30,7 +31,7 @@ from backfill_assets.state.ledger import DECIDING, by_version
 from backfill_assets.state.releases import NOTHING_SHOWN, Release, before_all, find_release, grown, shown_at
 from backfill_assets.state.replaced_rows import written_over
 from backfill_assets.state.rules import Rules, declared_rules
-from backfill_assets.state.tables import TableLog
+from backfill_assets.state.tables import TableLog, version_coverage
 from backfill_assets.state.versions import Version, VersionRecords, beside, built_from
 
 
@@ -146,7 +147,8 @@ def propose_rollback(
     except BackfillError as error:
         as_it_was, problem = None, error
     rules = control.rules.in_force(environment, declared_rules(project)).rules
-    losses = [*_losses(steps, problem), *_redeclared(steps, as_it_was), *_consumers(project, rules, steps)]
+    waits = _waits(as_it_was, after, steps, control, log, now) if as_it_was else ()
+    losses = [*_losses(steps, problem), *waits, *_redeclared(steps, as_it_was), *_consumers(project, rules, steps)]
     showed = {s.model: s.older.covers for s in steps if s.older}
     apart = apart_after(as_it_was or project, control.ledger, entries, seen, after, showed)
     return Rollback(
@@ -365,6 +367,35 @@ def _losses(steps: Sequence[RollbackStep], problem: BackfillError | None) -> lis
                 )
             )
     return found
+
+
+def _waits(
+    older: Project, after: Environment, steps: Sequence[RollbackStep], control: Control, log: TableLog, now: datetime
+) -> Iterator[Obstacle]:
+    """Intervals that cannot be built: a model that they read is not shown by now, so that going back brings no more of
+    it than it showed."""
+    coming = {s.model: s.lacks for s in steps}
+    for step in steps:
+        if not step.missing or (model := older.models.get(step.model)) is None:
+            continue
+        upstreams = upstream_models(older, model)
+        there: dict[str, Ranges] = {}
+        for name in upstreams:
+            version = older.fingerprints[name]
+            entries = by_version(control.ledger.entries([name], kinds=DECIDING)).get((name, version), [])
+            have, _ = version_coverage(
+                entries, log, model=name, version=version, audits=audits_digest(older.models[name])
+            )
+            shown = after.pointers[name].covers if name in after.pointers else NOTHING
+            there[name] = have.green | shown | coming.get(name, NOTHING)
+        _, waiting = ready(model, step.missing, upstreams, there, now=now)
+        for name, (stuck, lack) in waiting.items():
+            yield Obstacle(
+                model=step.model,
+                what=f"the older version reads {lack} of {name}, which is not shown now, and which nothing builds:",
+                intervals=stuck,
+                remedy="--now goes back without them; then backfill routine, which builds what both lack",
+            )
 
 
 def _redeclared(steps: Sequence[RollbackStep], older: Project | None) -> list[Obstacle]:

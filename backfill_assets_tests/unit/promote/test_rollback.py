@@ -340,3 +340,25 @@ def test_newer_code_is_a_change_again_at_no_cost(history: ProjectHistory) -> Non
     assert plan.work == () and {m for m, c in plan.changes.items() if c.category.value == "breaking"} == {"a", "b"}
     history.release()
     assert history.prod.pointers["a"].version == "a-2"
+
+
+def test_what_is_not_shown_any_more_does_not_grow() -> None:
+    """Before a merge of two models into one, a reader has days that the merged ones never got: nothing builds these on
+    the way back, so it is said before anything is done, with the way that there is."""
+    history = ProjectHistory(a_model("a", "raw"), a_model("b", "a"))
+    history.release()
+    first = history.releases[-1].id
+    history.models = (a_model("c", "raw"), a_model("b", "c"))
+    history.change(b="b-2")
+    history.release()
+    assert history.back("nothing", ["a"]).moved is not None
+    history.a_day()
+    before = history.shown()
+
+    found, _ = history.look(first)
+    [loss] = [o for o in found.losses if "nothing builds" in o.what]
+    assert (loss.model, str(loss.intervals)) == ("b", "2024-01-11") and "2024-01-11 of a" in loss.what
+    assert "--now" in loss.remedy
+    assert history.back(first).moved is None and history.shown() == before
+    assert history.back(first, at_once=True).moved is not None
+    assert history.shown() == {"a": "a-1 2024-01-01..2024-01-10", "b": "b-1 2024-01-01..2024-01-10"}
