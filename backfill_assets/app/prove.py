@@ -20,6 +20,7 @@ from backfill_assets.compare.sides import replaced_side
 from backfill_assets.contracts.rerun import queries_digest
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.patch import ALL_TIME
 from backfill_assets.plan.proof import Drift
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.approval import subject
@@ -97,12 +98,10 @@ def _compared(
     """What is different, without the models of which no two rows can be paired, and why these cannot be."""
     reasons: dict[str, str] = {}
     while True:
-        out = {**without, **{name: scope[name] for name in reasons}}
+        out = {**without, **dict.fromkeys(reasons, Ranges((ALL_TIME,)))}
         try:
             return compare_sides(context, plan, models=tuple(scope), without=out), reasons
         except NoSharedKeyError as error:
-            if error.model in reasons:
-                raise
             reasons[error.model] = error.why
 
 

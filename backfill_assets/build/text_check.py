@@ -92,7 +92,7 @@ def _check(bench: Workbench, one: ChangedText) -> TextCheck | None:
     outcome, tried = _compute(bench, model, one.trial, one.intervals)
     if outcome.failures:
         return replace(check, error=outcome.failures[0].error)
-    if outcome.waits or not tried:
+    if outcome.waits or one.intervals - outcome.green:  # it was held, or stopped
         return None
     differ = bench.engine().differing(model, one.columns, one.kept, tried)
     if differ:

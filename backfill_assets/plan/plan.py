@@ -42,7 +42,7 @@ from backfill_assets.plan.stages import (
 from backfill_assets.plan.stale_inputs import stale_inputs
 from backfill_assets.plan.strategy import Strategy, strategies
 from backfill_assets.plan.versions import invalidations
-from backfill_assets.plan.warnings import empty_models, overrides, warnings
+from backfill_assets.plan.warnings import empty_models, overrides, refuted_texts, warnings
 
 
 def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
@@ -229,6 +229,7 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
         overrides=overrides(project, names),
         warnings=(
             *warnings(project, names),
+            *refuted_texts(project, facts, names),
             *respelled_warnings(project, facts.environment.name, other_letters),
             *empty_models(project, facts, names),
             *warn_of_left_out(unbounded, facts, names),
@@ -301,6 +302,7 @@ def _patched(
         overrides=overrides(project, patches),
         warnings=(
             *warnings(project, patches),
+            *refuted_texts(project, facts, patches),
             *respelled_warnings(project, facts.environment.name, other_letters),
         ),
         texts=_texts(facts, patches),

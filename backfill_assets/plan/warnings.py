@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Override, Project
+from backfill_assets.plan.changed_texts import refuted, remedy
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import PlanWarning
 
@@ -27,6 +28,21 @@ def warnings(project: Project, models: Collection[str]) -> tuple[PlanWarning, ..
         for name in project.models
         if name in models
         for w in project.warnings.get(name, ())
+    )
+
+
+def refuted_texts(project: Project, facts: Facts, models: Collection[str]) -> tuple[PlanWarning, ...]:
+    """A warning for each of these models whose text counts as unchanged, and was found to give other rows."""
+    return tuple(
+        PlanWarning(
+            model=check.model,
+            place=project.models[check.model].path.relative_to(project.root).as_posix(),
+            what=f"{check.model} counts as unchanged, and its text gives other rows than version {check.version}",
+            why=f"compared in {check.intervals}, it differs in {check.differ}; nothing is built by it",
+            fix=remedy(project, check.model),
+        )
+        for check in refuted(facts.rewritten, facts.text_checks)
+        if check.model in models and not check.error
     )
 
 

@@ -138,6 +138,8 @@ def test_a_wrong_text_writes_no_rows_that_stay(fails: bool) -> None:
         assert ("no such column" if fails else "gives other rows than version a-1") in failure.error
         assert not outcome.ok and "code_version" in failure.error
         assert world.tables.head("a", "a-1") == head and not outcome.built
+    told = [w for w in world.plan(Request(end=days("01", "05").end)).warnings if "gives other rows" in w.what]
+    assert [w.model for w in told] == ([] if fails else ["a"]), "also where nothing is due"
     world.project = replace(world.project, models=world.project.models | {"a": old})
     done = apply(world.bench(), world.plan())["a"]
     assert done.ok and str(done.built) == str(ranges(days("06", "10")))
@@ -151,6 +153,15 @@ def test_a_text_that_is_right_is_tried_before_it_builds() -> None:
     world.project = replace(world.project, models={"a": model})
     assert apply(world.bench(), world.plan())["a"].ok
     assert world.plan().texts == ()
+
+
+def test_what_is_not_computed_was_not_compared() -> None:
+    """A check that is held, or stopped, says nothing of the days that it did not come to."""
+    world = rewritten_world()
+    bench = world.bench()
+    bench.stop.set()
+    assert compare_texts(bench, world.plan().texts) == ()
+    assert [t.model for t in world.plan().texts] == ["a"], "the next run tries again"
 
 
 @given(st.integers(1, 31), st.text(max_size=3))
