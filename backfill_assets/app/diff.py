@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -11,6 +11,7 @@ from backfill_assets.compare.codec import diff_from_json
 from backfill_assets.compare.diff import SAMPLE, Diff, ModelDiff
 from backfill_assets.compare.expect import Judgement, expectations, judge_moves
 from backfill_assets.compare.filling import Filling, expected_filling, found_filling
+from backfill_assets.compare.query import NoSharedKeyError
 from backfill_assets.compare.questions import Question, questions
 from backfill_assets.compare.renames import renamed_from
 from backfill_assets.compare.sides import Side, cut, replaced_side, resolve_side
@@ -136,10 +137,12 @@ def compare_sides(
     sample: int = SAMPLE,
     without: Mapping[str, Ranges] | None = None,
     known: Mapping[str, KnownDiff] | None = None,
+    unpaired: Callable[[NoSharedKeyError], None] | None = None,
 ) -> Diff:
     """Compare two sides of the project's models (none named: all that either shows). Opens a session only where
     days have to be read; `sample` is how many keys of each kind of row are shown. `without` are, by model,
-    intervals that are left out; `known` comparisons are taken as they are where they answer what is asked.
+    intervals that are left out; `known` comparisons are taken as they are where they answer what is asked. `unpaired`
+    hears of models of which no two rows can be paired, which are left out; without it, that is an error.
 
     Raises PlanError for sides or columns that cannot be compared, StateError, BuildError.
     """
@@ -173,7 +176,16 @@ def compare_sides(
             return told
         return sample_model(question, told, lambda: context.spark, context.warehouse, salt, sample=sample)
 
-    return Diff(old=old.name, new=new.name, models=tuple(map(found, asked)))
+    def compared() -> Iterator[ModelDiff]:
+        for question in asked:
+            try:
+                yield found(question)
+            except NoSharedKeyError as error:
+                if unpaired is None:
+                    raise
+                unpaired(error)
+
+    return Diff(old=old.name, new=new.name, models=tuple(compared()))
 
 
 def known_diffs(context: Context, target: str | None = None) -> dict[str, KnownDiff]:

@@ -12,15 +12,12 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.diff import compare_sides, find_drift
 from backfill_assets.app.gate import cases_of
 from backfill_assets.compare.codec import diff_to_json
-from backfill_assets.compare.diff import Diff
 from backfill_assets.compare.expect import expectations
 from backfill_assets.compare.filling import FILLING, expected_filling, found_filling
-from backfill_assets.compare.query import NoSharedKeyError
 from backfill_assets.compare.sides import replaced_side
 from backfill_assets.contracts.rerun import queries_digest
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.facts import Facts
-from backfill_assets.plan.patch import ALL_TIME
 from backfill_assets.plan.proof import Drift
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.approval import subject
@@ -59,8 +56,9 @@ def prove_plan(context: Context, plan: str, drift: Sequence[Drift], facts: Facts
     cases = cases_of(context, facts)
     if not record.live or not judge_rows(cases.of_rows(facts, record)).open:
         return ()
-    about = subject(context.project, facts, cases.review(facts, record))
-    known = about.proved
+    review = cases.review(facts, record)
+    about = subject(context.project, facts, review)
+    known = newest_proofs(review.proofs, about.content)
     found: list[Proof] = []
 
     def keep(kind: str, findings: tuple[Finding, ...], document: Mapping[str, Any]) -> None:
@@ -74,15 +72,23 @@ def prove_plan(context: Context, plan: str, drift: Sequence[Drift], facts: Facts
         request = said.request if said else Request()
         lost = unreadable_rows(context, facts, about.scope)
         without = {name: Ranges.of(i for part in found.values() for i in part) for name, found in lost.items()}
-        diff, reasons = _compared(context, record.id, about.scope, without)
+        reasons: dict[str, str] = {}
+        diff = compare_sides(
+            context,
+            record.id,
+            models=tuple(about.scope),
+            without=without,
+            unpaired=lambda error: reasons.update({error.model: error.why}),
+        )
         expected = expectations(context.project.column_names, request.expect_moved, request.expect_unmoved)
         markers = {name: model.updated_at for name, model in context.project.models.items()}
         findings = unexpected(diff, said.changes if said else {}, expected, markers)
         filled = found_filling(diff, expected_filling(request.expect_filled, context.project.column_names))
         document = diff_to_json(diff) | ({FILLING: [str(one) for one in filled]} if filled else {})
-        keep(DIFF, (*incomparable(lost), *unpaired(about.scope, reasons), *findings, *unfilled(filled)), document)
+        keep(DIFF, (*incomparable(lost), *unpaired(reasons), *findings, *unfilled(filled)), document)
     asked = queries_digest(context.project.consumers.values())
-    if about.scope and (CONSUMERS not in known or _told(context, record.id, about.content) != asked):
+    answers = known.get(CONSUMERS)  # one of an earlier release does not say what was asked
+    if about.scope and (answers is None or answers.document.get(ASKED, asked) != asked):
         reruns = rerun_consumers(context, record.id)
         findings = unanswered(reruns, context.project.consumers, tuple(about.scope))
         keep(CONSUMERS, findings, reruns.to_json() | {ASKED: asked})
@@ -90,25 +96,6 @@ def prove_plan(context: Context, plan: str, drift: Sequence[Drift], facts: Facts
         keep(KEPT, drifted(drift), {"drift": [str(d) for d in drift]})
     context.control.proofs.put(found)
     return tuple(found)
-
-
-def _compared(
-    context: Context, plan: str, scope: Mapping[str, Ranges], without: Mapping[str, Ranges]
-) -> tuple[Diff, dict[str, str]]:
-    """What is different, without the models of which no two rows can be paired, and why these cannot be."""
-    reasons: dict[str, str] = {}
-    while True:
-        out = {**without, **dict.fromkeys(reasons, Ranges((ALL_TIME,)))}
-        try:
-            return compare_sides(context, plan, models=tuple(scope), without=out), reasons
-        except NoSharedKeyError as error:
-            reasons[error.model] = error.why
-
-
-def _told(context: Context, plan: str, content: str) -> str:
-    """Which queries the consumers were asked about these rows; of records of earlier releases, those of now."""
-    proof = newest_proofs(context.control.proofs.of(plan), content)[CONSUMERS]
-    return str(proof.document.get(ASKED) or queries_digest(context.project.consumers.values()))
 
 
 def unreadable_rows(context: Context, facts: Facts, scope: Mapping[str, Ranges]) -> dict[str, dict[str, Ranges]]:

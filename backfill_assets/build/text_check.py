@@ -50,19 +50,17 @@ def _not_its_text(bench: Workbench, name: str) -> BuildError | None:
     itself = replace(bench, patches={}, planned={}, copies={}, ids=None, listen=silence)
     have, heads = current_coverage(itself, name)
     found = changed_texts(bench.project, versions, {name: have[name]}, {name: heads[name, version]})
-    checks = compare_texts(itself, found)
-    if all(check.equal for check in checks) and len(checks) == len(found):
+    check = next(iter(compare_texts(itself, found)), None)
+    if not found or (check is not None and check.equal):
         return None
-    [check] = checks or (None,)
-    return BuildError(
-        f"{name} counts as unchanged, and nothing is built by its text",
-        why=f"version {version} was built by another one, and the two were not compared yet"
-        if check is None
-        else f"it cannot be compared with the one that built version {version}: {check.error}"
-        if check.error
-        else f"it gives other rows than version {version} in {check.differ}",
-        fix=remedy(bench.project, name),
-    )
+    if check is None:
+        why = f"version {version} was built by another one, and the two were not compared yet"
+    elif check.error:
+        why = f"it cannot be compared with the one that built version {version}: {check.error}"
+    else:
+        why = f"it gives other rows than version {version} in {check.differ}"
+    what = f"{name} counts as unchanged, and nothing is built by its text"
+    return BuildError(what, why=why, fix=remedy(bench.project, name))
 
 
 def compare_texts(bench: Workbench, found: Sequence[ChangedText]) -> tuple[TextCheck, ...]:

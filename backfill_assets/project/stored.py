@@ -102,7 +102,7 @@ def _columns_otherwise(
     """
     entry: Mapping[str, Any] = json.loads(declared) if declared else {}
     then = {name.lower(): said.get("type") or "" for name, said in cast(Any, entry.get("columns") or {}).items()}
-    now = {c.name.lower(): c.type for c in source.columns}
+    now = {c.name.lower(): c.type or "" for c in source.columns}
     if not then or not now:
         return
     said = source.columns_by == "place" and (ordered or list(then) != sorted(then))
@@ -113,7 +113,7 @@ def _columns_otherwise(
     would = {r.column for r in signature.would_read if r.table == source.name}
     for name, type_ in then.items():
         read = whole or name in reads
-        if name in now and (now[name] or "") != (type_ or "") and read:
+        if name in now and now[name] != type_ and read:
             where = f"column {name} of its source {source.name}"
             yield f"{where} is {_type(now[name])} by now, and was {_type(type_)} when it was published"
         elif name not in now and (read or ALL in would):
@@ -128,7 +128,7 @@ def _columns_otherwise(
             yield f"column {name} of its source {source.name} is there by now, and was not when it was published"
 
 
-def _type(known: str | None) -> str:
+def _type(known: str) -> str:
     return known or "of a type that nobody declares"
 
 

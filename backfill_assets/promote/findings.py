@@ -73,12 +73,11 @@ def incomparable(lost: Mapping[str, Mapping[str, Ranges]]) -> tuple[Finding, ...
     )
 
 
-def unpaired(models: Iterable[str], reasons: Mapping[str, str]) -> tuple[Finding, ...]:
+def unpaired(reasons: Mapping[str, str]) -> tuple[Finding, ...]:
     """Models of which nothing tells which new row replaces which old one, and why."""
     return tuple(
-        Finding(name=f"{name}.unpaired", model=name, text=f"the new rows were compared with nothing: {reasons[name]}")
-        for name in models
-        if name in reasons
+        Finding(name=f"{name}.unpaired", model=name, text=f"the new rows were compared with nothing: {why}")
+        for name, why in reasons.items()
     )
 
 

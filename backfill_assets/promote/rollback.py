@@ -374,25 +374,23 @@ def _waits(
 ) -> Iterator[Obstacle]:
     """Intervals that cannot be built: a model that they read is not shown by now, so that going back brings no more of
     it than it showed."""
-    coming = {s.model: s.lacks for s in steps}
-    for step in steps:
-        if not step.missing or (model := older.models.get(step.model)) is None:
-            continue
-        upstreams = upstream_models(older, model)
-        there: dict[str, Ranges] = {}
-        for name in upstreams:
-            version = older.fingerprints[name]
-            entries = by_version(control.ledger.entries([name], kinds=DECIDING)).get((name, version), [])
-            have, _ = version_coverage(
-                entries, log, model=name, version=version, audits=audits_digest(older.models[name])
-            )
-            shown = after.pointers[name].covers if name in after.pointers else NOTHING
-            there[name] = have.green | shown | coming.get(name, NOTHING)
-        _, waiting = ready(model, step.missing, upstreams, there, now=now)
-        for name, (stuck, lack) in waiting.items():
+    building = {s.model: s.missing for s in steps if s.missing and s.model in older.models}
+    read = {n: m for name in building for n, m in upstream_models(older, older.models[name]).items()}
+    entries = by_version(control.ledger.entries(list(read), kinds=DECIDING)) if read else {}
+    there = {s.model: s.lacks for s in steps}
+    for name, upstream in read.items():
+        version = older.fingerprints[name]
+        own, audits = entries.get((name, version), []), audits_digest(upstream)
+        have, _ = version_coverage(own, log, model=name, version=version, audits=audits)
+        shown = after.pointers[name].covers if name in after.pointers else NOTHING
+        there[name] = there.get(name, NOTHING) | have.green | shown
+    for name, missing in building.items():
+        model = older.models[name]
+        _, waiting = ready(model, missing, upstream_models(older, model), there, now=now)
+        for other, (stuck, lack) in waiting.items():
             yield Obstacle(
-                model=step.model,
-                what=f"the older version reads {lack} of {name}, which is not shown now, and which nothing builds:",
+                model=name,
+                what=f"the older version reads {lack} of {other}, which is not shown now, and which nothing builds:",
                 intervals=stuck,
                 remedy="--now goes back without them; then backfill routine, which builds what both lack",
             )

@@ -143,18 +143,18 @@ def _in_front(select: exp.Select) -> bool:
     """Bring the columns of USING to the front of `t.*`, where Spark has them and sqlglot does not; whether it is known
     which ones are."""
     joins: list[exp.Join] = select.args.get("joins") or []
-    stars = [c for c in select.expressions if isinstance(c, exp.Column) and c.is_star and c.table]
     using = [tuple(i.name.lower() for i in join.args.get("using") or ()) for join in joins]
-    if not stars or not (any(using) or any(join.method for join in joins)):
+    natural = any(join.method for join in joins)
+    if not (natural or any(using)) or not any(map(_is_star_of_one, select.expressions)):
         return True
-    names = next((found for found in using if found), ())
-    if any(join.method for join in joins) or not using[0] or any(found and found != names for found in using):
+    names = using[0]
+    if natural or not names or any(found and found != names for found in using):
         return False
     tables = (select.args["from_"].this, *(join.this for join in joins))
     joined = {table.alias_or_name.lower() for table, by in zip(tables, (names, *using), strict=True) if by}
     projections: list[exp.Expr] = []
     for projection in select.expressions:
-        if any(projection is star for star in stars) and projection.table.lower() in joined:
+        if _is_star_of_one(projection) and projection.table.lower() in joined:
             without = list(projection.this.args.get("except_") or ())
             left = [name for name in names if name not in {column.name.lower() for column in without}]
             for name in left:
@@ -164,6 +164,10 @@ def _in_front(select: exp.Select) -> bool:
         projections.append(projection)
     select.set("expressions", projections)
     return True
+
+
+def _is_star_of_one(projection: exp.Expr) -> bool:
+    return isinstance(projection, exp.Column) and projection.is_star and bool(projection.table)
 
 
 def _isolate(table: exp.Table, key: str) -> None:

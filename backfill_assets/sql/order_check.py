@@ -103,8 +103,10 @@ class _Select:
         elif isinstance(node.this, exp.Order) or (around and _name(around) in _ORDERLESS):
             return  # sorted WITHIN GROUP, or by who takes them
         else:
-            what, fix = f"the items of `{name}()` come in any order", f"sort them: `sort_array({name}(…))`"
-            if name not in _LISTS:
+            what = f"the items of `{name}()` come in any order"
+            if name in _LISTS:
+                fix = f"sort them: `sort_array({name}(…))`"
+            else:
                 fix = f"sort them: `{name}(…) WITHIN GROUP (ORDER BY …)`, by columns without ties"
         yield ColumnProblem(line=_line(node), what=what, why="the order of the rows in a group is not fixed", fix=fix)
 

@@ -251,8 +251,7 @@ def _check_size(tokens: Sequence[Token]) -> None:
 def _check_pipes(tokens: Sequence[Token]) -> None:
     """Raise LostTablesError for a set operation that follows the SELECT of a pipe."""
     piped = [False]
-    for before, token in pairwise([None, *tokens]):
-        assert token is not None
+    for before, token in zip((None, *tokens), tokens, strict=False):
         kind = token.token_type
         if kind is TokenType.L_PAREN:
             piped.append(False)
@@ -263,8 +262,7 @@ def _check_pipes(tokens: Sequence[Token]) -> None:
         elif kind in _UNIONS and before and before.token_type is TokenType.PIPE_GT:
             piped[-1] = False  # what follows is its other side, up to the next pipe
         elif kind in _UNIONS and piped[-1] and before and before.token_type is not TokenType.STAR:
-            what = token.text.upper()
-            raise LostTablesError(what, token.line)
+            raise LostTablesError(token.text.upper(), token.line)
 
 
 def _check_commas(code: str, tokens: Sequence[Token]) -> None:

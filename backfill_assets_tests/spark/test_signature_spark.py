@@ -87,9 +87,8 @@ def test_stars_over_using_are_in_sparks_order(spark: SparkSession, joins: str) -
         found = resolve(parse(query), {n: (n, of) for n, of in columns.items()}, named=False).columns
         assert found is None or [c.name.lower() for c in found] == list(dict.fromkeys(given)), query
         with suppress(Opaque):
-            places = f"SELECT {', '.join(f'c{n}' for n in range(len(given)))} FROM ({query}) AS x({{}})"
-            names = ", ".join(f"c{n}" for n in range(len(given)))
-            signature = query_signature(places.format(names), tables)
+            places = ", ".join(f"c{n}" for n in range(len(given)))
+            signature = query_signature(f"SELECT {places} FROM ({query}) AS x({places})", tables)
             told += 1
             for number, column in enumerate(given):
                 read = {ref.column for ref in signature.column_reads[f"c{number}"]}
