@@ -67,9 +67,12 @@ class _Select:
     def findings(self) -> Iterator[ColumnProblem]:
         for part in (*self._select.expressions, self._select.args.get("qualify"), self._select.args.get("having")):
             for node in part.walk(prune=is_query) if part else ():
+                window = _bare(node.parent)
                 if isinstance(node, exp.Window):
                     yield from self._window(node)
-                elif _name(node) in _ANY_ROW | _ARRAYS and not isinstance(_bare(node.parent), exp.Window):
+                elif isinstance(node, exp.ArgMax | exp.ArgMin):
+                    yield from self._extreme(node, window if isinstance(window, exp.Window) else None)
+                elif _name(node) in _ANY_ROW | _ARRAYS and not isinstance(window, exp.Window):
                     yield from self._aggregate(node, _name(node))
         yield from self._limit()
 
@@ -91,9 +94,27 @@ class _Select:
         why = "rows that are equal in it may come in any order, and nothing says that it is unique"
         yield ColumnProblem(line=_line(node), what=f"the window of `{name}()` {what}", why=why, fix=fix)
 
+    def _extreme(self, node: exp.ArgMax | exp.ArgMin, window: exp.Window | None) -> Iterator[ColumnProblem]:
+        """`max_by` and `min_by`: their order is an argument."""
+        order = _parts(node.expression)
+        if window is not None:
+            fixed = self._apart([*(window_place(window, self._select).args.get("partition_by") or []), *order])
+        else:
+            by = [*self._groups, *order]
+            fixed = self._tells_apart(by) or self._follows(node.this, by)
+        if fixed:
+            return
+        name = "max_by" if isinstance(node, exp.ArgMax) else "min_by"
+        what = f"`{name}()` takes the value of any row among those that are equal in its order"
+        fix = f"order by columns of a unique key as well: `{name}(…, struct({node.expression.name or '…'}, …))`"
+        line = _line(window or node)
+        yield ColumnProblem(line=line, what=what, why="nothing says that its order has no ties", fix=fix)
+
     def _aggregate(self, node: exp.Expr, name: str) -> Iterator[ColumnProblem]:
         if self._tells_apart(self._groups):
             return  # a row a group
+        if name in _ANY_ROW and self._follows(node.this, self._groups):
+            return  # of rows that are equal in it
         around = node.parent
         while around is not None and (isinstance(around, _THROUGH) or _name(around) in _KEEPS_ITEMS):
             around = around.parent
@@ -136,6 +157,11 @@ class _Select:
     def _tells_apart(self, by: Iterable[exp.Expr]) -> bool:
         key = self._key()
         return key is not None and key <= self._fixed(by)
+
+    def _follows(self, value: exp.Expr, by: Iterable[exp.Expr]) -> bool:
+        """Whether rows that are equal in these expressions are equal in a value, too."""
+        used = {(c.table, c.name) for c in value.find_all(exp.Column)}
+        return not value.find(exp.Query) and used <= self._fixed(by)
 
     def _used(self) -> set[Place]:
         """The columns of which anything comes out. A name without a table is that of an output."""
@@ -195,6 +221,13 @@ def _place(node: exp.Expr) -> Place | None:
 
 def _ordered_by(order: Any) -> list[exp.Expr]:
     return [o.this if isinstance(o, exp.Ordered) else o for o in order.expressions] if order else []
+
+
+def _parts(order: exp.Expr) -> list[exp.Expr]:
+    """What a struct is ordered by, or the one expression."""
+    if not isinstance(order, exp.Struct | exp.Tuple):
+        return [order]
+    return [p.expression if isinstance(p, exp.PropertyEQ) else p for p in order.expressions]
 
 
 def _bare(node: exp.Expr | None) -> exp.Expr | None:

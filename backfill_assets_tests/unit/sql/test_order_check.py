@@ -57,6 +57,19 @@ WARNED: dict[str, tuple[str, str]] = {
         "SELECT ds, last(clicks) IGNORE NULLS AS n FROM events WHERE ds >= :start AND ds < :end GROUP BY ds",
         "`last()` takes",
     ),
+    "max_by with ties": (
+        "SELECT ds, max_by(clicks, clicks % 2) AS n FROM events WHERE ds >= :start AND ds < :end GROUP BY ds",
+        "`max_by()` takes",
+    ),
+    "min_by of a window": (
+        "SELECT ds, min_by(clicks, clicks % 2) OVER (PARTITION BY ds) AS n\n"
+        "FROM events WHERE ds >= :start AND ds < :end",
+        "`min_by()` takes",
+    ),
+    "max_by of groups": (
+        "SELECT ds, max_by(ds, sum(clicks)) OVER () AS n FROM events WHERE ds >= :start AND ds < :end GROUP BY ds",
+        "`max_by()` takes",
+    ),
     "collect_set": (
         "SELECT ds, collect_set(clicks) AS n FROM events WHERE ds >= :start AND ds < :end GROUP BY ds",
         "items of `collect_set()`",
@@ -100,6 +113,12 @@ FINE: dict[str, str] = {
     "items in an order": "SELECT ds, listagg(clicks) WITHIN GROUP (ORDER BY clicks) AS n FROM events GROUP BY ds",
     "the number of items": "SELECT ds, size(collect_set(clicks)) AS n FROM events GROUP BY ds",
     "max_by": "SELECT ds, max_by(clicks, campaign_id) AS n FROM events GROUP BY ds",
+    "max_by with what breaks ties": "SELECT ds, max_by(clicks, struct(clicks % 2, campaign_id)) AS n "
+    "FROM events GROUP BY ds",
+    "max_by of a window": "SELECT ds, max_by(clicks, campaign_id) OVER (PARTITION BY ds) AS n FROM events",
+    "max_by of groups by what they are": "SELECT ds, max_by(sum(clicks), ds) OVER () AS n FROM events GROUP BY ds",
+    "max_by of its order": "SELECT ds, max_by(abs(clicks), clicks) AS n FROM events GROUP BY ds",
+    "any value of what groups": "SELECT ds, any_value(year(ds)) AS n FROM events GROUP BY ds",
     "LIMIT by the grain": "SELECT ds, clicks FROM events ORDER BY ds, campaign_id LIMIT 5",
     "LIMIT by all that comes out": "SELECT ds, clicks FROM events ORDER BY clicks, ds LIMIT 5",
     "LIMIT of one row": "SELECT max(ds) AS ds FROM events LIMIT 1",
