@@ -15,12 +15,12 @@ from sqlframe.base import types as sqlframe_types
 from sqlframe.base.types import DataType
 
 from backfill_assets.python_models.decorator import model
+from backfill_assets.python_models.sqlframe import taint, unknown
 from backfill_assets.python_models.sqlframe.columns import Column, Window, WindowSpec
 from backfill_assets.python_models.sqlframe.escape import Escape, refusing
 from backfill_assets.python_models.sqlframe.frames import Frame, Grouped
 from backfill_assets.python_models.sqlframe.functions import stand_ins
 from backfill_assets.python_models.sqlframe.interval import Date, Datetime
-from backfill_assets.python_models.sqlframe.taint import rewritten, runtime
 
 PURE = (
     "__future__", "collections", "collections.abc", "dataclasses", "decimal", "enum", "fractions", "functools",
@@ -49,7 +49,7 @@ class Modules:
             name: error for name, error in vars(builtins).items()
             if isinstance(error, type) and issubclass(error, BaseException)
         }  # fmt: skip
-        self._builtins |= runtime() | {"__import__": self._import}
+        self._builtins |= taint.runtime() | unknown.runtime() | {"__import__": self._import}
         self._known = _stand_ins()
 
     def run(self, code: str) -> ModuleType:
@@ -57,7 +57,7 @@ class Modules:
         return self._run(ModuleType(f"backfill_model_{self._path.stem}"), code, self._path)
 
     def _run(self, module: ModuleType, code: str, path: Path) -> ModuleType:
-        tree = rewritten(ast.parse(code))
+        tree = unknown.lenient(ast.parse(code), self._is_local)
         module.__dict__["__builtins__"] = self._builtins
         exec(compile(tree, str(path), "exec", dont_inherit=True), module.__dict__)
         return module
@@ -67,7 +67,7 @@ class Modules:
     ) -> Any:
         if level:
             raise Escape("a relative import")
-        if self._find(name.split(".")[:1]):
+        if self._is_local(name):
             module = self._load(name)
             for item in fromlist or ():
                 if item == "*":
@@ -96,6 +96,9 @@ class Modules:
             if length > 1:
                 setattr(self._local[".".join(parts[: length - 1])], parts[length - 1], module)
         return self._local[name]
+
+    def _is_local(self, module: str) -> bool:
+        return self._find(module.split(".")[:1]) is not None
 
     def _find(self, parts: list[str]) -> Path | None:
         """The file of a module, or the folder of a package without one, among the files that are known."""

@@ -271,6 +271,80 @@ def test_helpers_beside_the_file_are_held_to_the_same(tmp_path: Path) -> None:
     assert found["bad"] is None
 
 
+BESIDE = {
+    "packages": "import os, pandas as pd\nimport pyspark.pandas as ps\nfrom numpy import nan\nLIMIT = os.environ",
+    "a UDF": "from pyspark.sql.functions import udf\n@udf('string')\ndef other(k):\n    return k.upper()",
+    "a UDF of its own type": "KIND = T.ArrayType(T.StringType())\nother = F.udf(lambda k: [k], KIND)",
+    "of pandas": "import pandas as pd\n@F.pandas_udf(T.LongType())\ndef other(v: pd.Series):\n    return v",
+    "annotations": "import pandas as pd\ndef other(v: pd.DataFrame | None) -> dict[str, pd.Series]:\n    ...",
+    "a try": "def other(a):\n    try:\n        return a.k\n    except ValueError:\n        return a",
+    "a pattern": "import re\nWORDS = re.compile('[a-z]+')",
+    "a model": "@model(owner='me', columns={'k': {'type': 'int'}})\ndef other(a, interval):\n    assert a.k.__class__",
+}
+"""What may stand in a model's file, or in one that it imports, while nothing of it is used."""
+TOUCHED = {
+    "a package": ("import os", "os.environ"), "a name of it": ("from numpy import nan", "-nan"),
+    "a UDF": ("@F.udf\ndef other(k):\n    return k", "other('k')"),
+    "its truth": ("from numpy import nan", "1 if nan else 2"),
+    "its type": ("from numpy import nan", "isinstance(nan, int)"),
+    "in a text": ("from numpy import nan", "f'{nan}'"), "in a list": ("from numpy import nan", "nan in ['x']"),
+    "as a column": ("from numpy import nan", "F.lit(nan)"), "as a default": ("from numpy import nan\nM = nan", "M + 1"),
+    "a call of what is defined": ("def put(f):\n    F.col = F.lit\n@put\n@F.udf\ndef other(k):\n    return k", "1"),
+    "a call of anything": ("import operator\nX = operator.setitem(F.udf.__globals__, 'col', F.lit)", "1"),
+    "a method of what makes UDFs": ("X = F.udf.__globals__.update(col=F.lit)", "1"),
+    "an attribute of what is defined": (
+        "class P:\n    @property\n    def udf(self):\n        F.col = F.lit\n        return F.udf\nX = P().udf", "1",
+    ),
+    "what only looks like a UDF": ("def udf(f):\n    F.col = F.lit\n    return F.udf(f)\nother = udf(len)", "1"),
+    "what was a UDF": ("from pyspark.sql.functions import udf\nudf = print\nother = udf(F.x)", "1"),
+}  # fmt: skip
+"""What is used of it after all, or does something when it is defined."""
+
+
+def beside(name: str, above: str, body: str) -> PythonFunction:
+    made = function(name, body)
+    return replace(made, code=(code := made.code.replace("\nN = 1\n", f"\nN = 1\n{above}\n")), digest=code)
+
+
+@pytest.fixture(scope="module")
+def with_neighbours() -> dict[str, str | None]:
+    fine = {f"m{i}": above for i, above in enumerate(BESIDE.values())}
+    not_fine = {f"t{i}": pair for i, pair in enumerate(TOUCHED.values())}
+    return dict(
+        compile_functions(
+            [beside(name, above, "return a.where('v > 1')") for name, above in fine.items()]
+            + [beside(name, above, f"x = {use}\nreturn a") for name, (above, use) in not_fine.items()],
+            None,
+        )
+    )
+
+
+@pytest.mark.parametrize("number", range(len(BESIDE)), ids=list(BESIDE))
+def test_what_a_model_does_not_use_is_no_matter(number: int, with_neighbours: dict[str, str | None]) -> None:
+    """Other packages, UDFs and functions that nobody can follow take the SQL from those that use them alone."""
+    assert "> 1" in str(with_neighbours[f"m{number}"])
+
+
+@pytest.mark.parametrize("number", range(len(TOUCHED)), ids=list(TOUCHED))
+def test_what_it_uses_is(number: int, with_neighbours: dict[str, str | None]) -> None:
+    """Or what could have changed something when it was defined."""
+    assert with_neighbours[f"t{number}"] is None
+
+
+def test_a_helper_has_what_the_model_does_not_use(tmp_path: Path) -> None:
+    """A file that all models import, with what only some of them use."""
+    text = "from pyspark.sql import functions as F, types as T\n\n\ndef twice(name):\n    return F.col(name) * 2\n\n\n"
+    helper = tmp_path / "helpers.py"
+    helper.write_text(text + "\n".join(BESIDE[k] for k in ("of pandas", "a pattern", "a try")))
+    good = replace(
+        function("good", "from helpers import other, twice\nreturn a.select(twice('v').alias('v'))", tmp_path)
+    )
+    bad = replace(function("bad", "from helpers import other\nreturn a.select(other('v'))", tmp_path))
+    found = compile_functions([replace(f, files=(helper,)) for f in (good, bad)], None)
+    assert "* 2" in str(found["good"])
+    assert found["bad"] is None
+
+
 def refuse(*_: object, **__: object) -> None:
     raise AssertionError("a process was started")
 
