@@ -11,7 +11,7 @@ from backfill_assets.plan.category import Category, Change, affects
 from backfill_assets.plan.own_change import UNTOLD, OwnChange
 
 OWN_CODE = "its own code changed"
-AS_WRITTEN = "its code is the same, but columns of what it reads have other letters or types"
+AS_WRITTEN = "its code is the same, but what it reads has other letters, types, order or keys of columns"
 ROWS = "its rows"
 """What a column is said to be in when it decides which rows there are."""
 
