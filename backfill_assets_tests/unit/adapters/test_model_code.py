@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +187,61 @@ def test_a_dotted_import_within_a_function_stays(tmp_path: Path) -> None:
     """`import lib.more` binds the package: it works where modules are found, as it did."""
     code = "def m(interval):\n    import lib.more\n    return lib.more.deep(1)\n"
     assert load_function(a_model(tmp_path, LATE_FILES, code), tmp_path)(interval=None) == 101
+
+
+ONCE = {
+    "lib/__init__.py": "",
+    "lib/kinds.py": "import enum\nclass Kind(enum.Enum):\n    A = 1\n",
+    "lib/rules.py": "RULES = []\ndef rule(f):\n    RULES.append(f)\n    return f\n",
+    "lib/more_rules.py": "from lib.rules import rule\n@rule\ndef twice(x): return 2 * x\n",
+}
+
+
+def test_a_module_is_one_whenever_it_is_imported(tmp_path: Path) -> None:
+    """At the top, in the function, in a helper, on a worker: members of an enum are equal, and registries fill."""
+    code = (
+        "from lib.kinds import Kind\nfrom lib.rules import RULES\n"
+        "def seen(x, kind):\n    from lib.kinds import Kind\n    return kind is Kind.A and [r(x) for r in RULES]\n"
+        "def m(interval):\n    import lib.more_rules\n    from lib import rules\n    assert rules.RULES is RULES\n"
+        "    return lambda x: seen(x, Kind.A)\n"
+    )
+    model = load_function(a_model(tmp_path, ONCE, code), tmp_path)
+    for _ in range(2):
+        function = model(interval=None)
+        assert function(7) == [14], "and the rule is there once"
+        assert on_a_worker(function, 7) == ("[14] []", "")
+    assert "lib.rules" not in sys.modules
+
+
+def test_a_module_that_fails_is_not_half_there(tmp_path: Path) -> None:
+    """It fails again, as in Python."""
+    code = "def m(interval):\n    from lib import bad\n    return bad.x\n"
+    model = load_function(a_model(tmp_path, {"lib/__init__.py": "", "lib/bad.py": "x = 1\n1 / 0\n"}, code), tmp_path)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            model(interval=None)
+
+
+def test_threads_of_two_models_have_their_own_modules(tmp_path: Path) -> None:
+    """What one thread takes away when it is done, the other one still has: the same objects."""
+    code = (
+        "from lib.who import who\n"
+        "def m(interval):\n    interval()\n    from lib import who as late\n    return who is late.who\n"
+    )
+    calls = [
+        load_function(
+            a_model(tmp_path / n, {"lib/__init__.py": "", "lib/who.py": f"who = [{n!r}]\n"}, code), tmp_path / n
+        )
+        for n in ("one", "two")
+    ]
+    first, second = threading.Event(), threading.Event()
+    with ThreadPoolExecutor(2) as pool:
+        one = pool.submit(calls[0], interval=lambda: (first.set(), second.wait(30)))
+        assert first.wait(30)
+        two = pool.submit(calls[1], interval=lambda: None)
+        assert two.result() is True
+        second.set()
+        assert one.result() is True
 
 
 def test_folders_of_one_name_are_kept_apart(tmp_path: Path) -> None:
