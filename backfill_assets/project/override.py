@@ -43,7 +43,8 @@ def check_overrides(
         why = f"it is about code of version {said.code}; the code, or what it reads, is {version_of(own)} by now"
         if 0 < record.named_by < algorithm.ALGORITHM:
             why += ", perhaps only because this release makes hashes by other rules: nothing of then says what it was"
-        fix = f"if it is still true, write `code: {version_of(own)}`; otherwise remove `same_as`"
+        fix = f"if it still gives the rows of version {said.version}, also from what it reads by now, write "
+        fix += f"`code: {version_of(own)}`; otherwise remove `same_as`: it is built anew"
         warnings.append(_problem(model, said, "`same_as` does not count any more", why, fix))
     elif record.signature == UNKNOWN:  # nothing to compare with: it keeps the version's name, `state/upgrades.py`
         return own, Override(

@@ -13,6 +13,7 @@ from backfill_assets.build.engine import Job
 from backfill_assets.build.text_check import compare_texts
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Interval
+from backfill_assets.core.model import Override
 from backfill_assets.plan.changed_texts import SAMPLED, refuted, sample_intervals, unchecked
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Request
@@ -78,6 +79,26 @@ def test_late_data_is_no_fault_of_the_text() -> None:
     world.engine.cell = by_text(new=12, old=12)  # type: ignore[assignment]
     [check] = compare_texts(world.bench(), world.plan().texts)
     assert check.equal
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_an_authors_word_covers_no_other_rows_upstream(moved: bool) -> None:
+    """`same_as` of a version that read another version of its upstream: that the old text gives other rows from it as
+    well is no late data."""
+    world = World(a_model("a", "raw"), a_model("b", "a", text="old", code="SELECT 'old'"))
+    apply(world.bench(), world.plan())
+    word = Override(model="b", version="b-1", code="x", columns=(), reason="the same", place="b.sql:1")
+    model = replace(world.project.models["b"], text="new", code="SELECT 'new'")
+    world.project = replace(
+        world.project,
+        models=world.project.models | {"b": model},
+        overrides={"b": word},
+        fingerprints={**world.project.fingerprints, "a": "a-2" if moved else "a-1"},
+    )
+    world.engine.cell = by_text(new=12, old=12)  # type: ignore[assignment]
+    apply(world.bench(), world.plan(Request(select=("a",))))
+    [check] = compare_texts(world.bench(), world.facts().rewritten)
+    assert check.equal is not moved
 
 
 def test_a_text_that_fails_is_a_finding_and_is_tried_again() -> None:
