@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from backfill_assets.core.errors import Problem, ProjectError
@@ -13,6 +13,7 @@ from backfill_assets.core.masking import with_masks
 from backfill_assets.core.model import Column, Model, Override, Project, Signature, Source
 from backfill_assets.core.readiness import with_readiness
 from backfill_assets.core.settings import Settings
+from backfill_assets.core.settling import windows_of
 from backfill_assets.project.algorithm import version_of
 from backfill_assets.project.all_columns import all_columns
 from backfill_assets.project.assemble import build_model
@@ -21,6 +22,7 @@ from backfill_assets.project.consumers import Consumers, read_consumers
 from backfill_assets.project.draft import Draft
 from backfill_assets.project.files import misnamed, model_files
 from backfill_assets.project.fingerprint import declared_key, model_signature, source_signature, unique_columns
+from backfill_assets.project.later_reads import later_remarks
 from backfill_assets.project.linking import Linked, link
 from backfill_assets.project.outputs import Outputs
 from backfill_assets.project.override import check_overrides
@@ -76,6 +78,7 @@ def read_project(root: Path, records: ReadRecords, *, recorded: bool = False) ->
     strange = files.settings.untrusted and python
     there = records(files.settings.warehouse) if strange or any(m.same_as for m in files.models.values()) else {}
     counted, starts = _counted_as(root, files, there), first_starts(files.models)
+    windows = windows_of(files.models, files.sources.entries)
     project = Project(
         root=root, settings=files.settings, models=files.models, sources=files.sources.entries,
         consumers=files.consumers.entries, consumers_verified=files.consumers.verified,
@@ -83,7 +86,7 @@ def read_project(root: Path, records: ReadRecords, *, recorded: bool = False) ->
         lineage={name: found.lineage for name, found in files.outputs.items()}, signatures=counted.signatures,
         fingerprints={name: version_of(counted.signatures[name]) for name in files.models},
         overrides=counted.overrides,
-        warnings={n: (*counted.warnings[n], *_remarks(root, files, counted, starts, n)) for n in files.models},
+        warnings={n: (*counted.warnings[n], *_remarks(root, files, counted, starts, windows, n)) for n in files.models},
     )  # fmt: skip
     return Reading(
         project=project,
@@ -217,9 +220,15 @@ def _counted_as(root: Path, files: _Files, there: Records) -> _CountedAs:
 
 
 def _remarks(
-    root: Path, files: _Files, counted: _CountedAs, starts: Mapping[str, datetime], name: str
+    root: Path,
+    files: _Files,
+    counted: _CountedAs,
+    starts: Mapping[str, datetime],
+    windows: Mapping[str, timedelta],
+    name: str,
 ) -> Iterator[Problem]:
-    """What is to be said of a model whose code is right; `starts` are where all of them begin."""
+    """What is to be said of a model whose code is right; `starts` are where all of them begin, `windows` how long their
+    intervals stay provisional."""
     draft = files.linked.drafts[name]
     yield from unseen(draft, root)
     yield from unread(draft, root, files.compiled.get(name))
@@ -232,6 +241,7 @@ def _remarks(
     yield from short_first_interval(draft, files.models[name], files.models, starts)
     yield from unnamed_zone(draft, files.models[name], files.models, files.sources.entries)
     yield from unbounded_remarks(draft, files.outputs[name], files.models, files.sources.entries)
+    yield from later_remarks(draft, files.outputs[name], files.models, files.sources.entries, files.visible, windows)
     yield from remarks(draft, files.hidden.get(name, ()), files.outputs[name], counted.tables)
 
 
