@@ -345,7 +345,7 @@ def legible(case: Case) -> Iterator[Obstacle]:
 
 def texts_hold(case: Case) -> Iterator[Obstacle]:
     """Where another text built the version that counts as the code's, both were compared, and gave the same rows."""
-    moving = {(p.model, p.version) for p in case.pointers}
+    moving = {(p.model, p.version) for p in case.pointers} | _vouched_beside(case)
     found = [r for r in case.facts.rewritten if (r.model, r.version) in moving]
     for one in unchecked(found, case.facts.text_checks):
         yield Obstacle(
@@ -361,6 +361,18 @@ def texts_hold(case: Case) -> Iterator[Obstacle]:
                 intervals=check.differ,
                 remedy=remedy(case.project, check.model),
             )
+
+
+def _vouched_beside(case: Case) -> set[tuple[str, str]]:
+    """The models that stay by their author's word (`same_as`) while what they read moves to the code's version."""
+    project, shown = case.project, case.facts.environment.versions
+    now = {p.model for p in case.pointers if p.version == project.fingerprints.get(p.model)}
+    others = {name for name in now if shown.get(name) != project.fingerprints[name]}
+    return {
+        (name, project.fingerprints[name])
+        for name in project.overrides
+        if shown.get(name) == project.fingerprints[name] and {u.name for u in project.models[name].upstreams} & others
+    }
 
 
 _ROWS: tuple[Rule, ...] = (
