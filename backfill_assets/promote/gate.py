@@ -419,7 +419,7 @@ def _accept(review: PlanReview, finding: Finding, owners: Sequence[str], about: 
 
 
 def _restate(case: Case, name: str, part: Ranges) -> str:
-    return restate_command(restate_argument(name, case.project.models[name].cadence, part))
+    return restate_command(restate_argument(name, part))
 
 
 def _one_type(case: Case, column: TwoTypes) -> str:
@@ -437,4 +437,4 @@ def _again(case: Case, name: str, part: Ranges, reads: str) -> str:
         return f"{apply} computes it again with what it reads"
     if any(w.model == name and w.patched and w.version != logic_of(w.version) for w in case.wanted.wanted):
         return f"{apply} computes it again from {reads}"
-    return f"{withdraw_command(name, case.project.models[name].cadence, part)}, then {apply} reads {reads}"
+    return f"{withdraw_command(name, part)}, then {apply} reads {reads}"
