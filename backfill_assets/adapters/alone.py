@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.batch_rows import column, comparable, content_hash, latest
@@ -13,7 +14,7 @@ from backfill_assets.adapters.job_rows import JobRows
 from backfill_assets.adapters.table_log import table_rows
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.build.engine import Job, OneAlone
-from backfill_assets.core.intervals import Interval
+from backfill_assets.core.intervals import Cadence, Interval
 from backfill_assets.core.model import Model
 from backfill_assets.core.segments import Segments
 from backfill_assets.sql.batch_bound import may_depend_on_batch
@@ -33,7 +34,7 @@ Sums = Mapping[str, Any]
 
 
 def one_alone(rows: JobRows, job: Job, warehouse: str, commit: int, batch: Interval) -> OneAlone | None:
-    """The interval of a batch's commit that has most rows, and where it differs when it is computed by itself.
+    """An interval of a batch's commit, and where it differs when it is computed by itself.
 
     None where that tells nothing: the query goes interval by interval, or rows are carried over from what is shown, or
     no two intervals have rows. What is different as well when the whole batch is computed again is not counted: that is
@@ -44,22 +45,50 @@ def one_alone(rows: JobRows, job: Job, warehouse: str, commit: int, batch: Inter
         return None
     if model.language == "sql" and not may_depend_on_batch(model.code, model.time_column, model.cadence):
         return None
-    there: Counter[Any] = Counter()
+    there: Counter[datetime] = Counter()
     for at, count in table_rows(rows.location(job), commit).items():
         if batch.holds(at):
             there[model.cadence.floor(at)] += count
     if len(+there) < 2:
         return None
-    # The first one of a batch has nothing before it, whoever computes it.
-    start = max(+there, key=lambda at: (at != batch.start, there[at], at))
-    one = Interval(start, model.cadence.shift(start, 1))
+    found = None
+    for start in to_try(+there, model.cadence):
+        found = _tried(rows, job, warehouse, commit, batch, Interval(start, model.cadence.shift(start, 1)))
+        if not found.same:
+            break
+    check_pins(job)
+    return found
+
+
+def to_try(there: Mapping[datetime, int], cadence: Cadence) -> list[datetime]:
+    """Which of these intervals, by their rows: of those between others, whichever way a model looks, the one with most
+    of them; with neighbours, if any has. Of two intervals both.
+
+    >>> days = [datetime(2024, 1, day) for day in (1, 2, 3, 7, 9)]
+    >>> [day.day for day in to_try(dict.fromkeys(days, 1), Cadence.DAILY)]
+    [2]
+    >>> [day.day for day in to_try(dict.fromkeys(days[:2], 1), Cadence.DAILY)]
+    [2, 1]
+    """
+    starts = sorted(there)
+    between = starts[1:-1]
+    if not between:
+        return starts[::-1]
+
+    def fits(at: datetime) -> tuple[int, int, datetime]:
+        return sum(cadence.shift(at, n) in there for n in (-1, 1)), there[at], at
+
+    return [max(between, key=fits)]
+
+
+def _tried(rows: JobRows, job: Job, warehouse: str, commit: int, batch: Interval, one: Interval) -> OneAlone:
+    model = job.model
     written = model_frame(rows.session(job), warehouse, model, Segments.of_table(job.version, commit, [one]))
     schema = written.schema
     kept, alone = _sums(written, model, schema), _sums(_computed(rows, job, one, one), model, schema)
     differ = _differing(kept, alone)
     if differ:
         differ -= _differing(kept, _sums(_computed(rows, job, batch, one), model, schema))
-    check_pins(job)
     columns = tuple(name for name in kept if name in differ and name != _ROWS)
     return OneAlone(interval=one, columns=columns, rows=(kept[_ROWS], alone[_ROWS] if differ else kept[_ROWS]))
 

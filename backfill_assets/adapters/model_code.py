@@ -11,8 +11,8 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -38,6 +38,8 @@ class _Loaded:
 
     modules: dict[str, ModuleType] = field(default_factory=dict[str, ModuleType])
     hidden: dict[str, ModuleType] = field(default_factory=dict[str, ModuleType])
+    names: Collection[str] = ()
+    """All that the model could import."""
     scopes: int = 0
 
 
@@ -63,7 +65,8 @@ def _importing(model: Model, root: Path, loaded: _Loaded) -> Generator[_Finder]:
     afterwards."""
     places = (model.path.parent, root, root / "models")
     texts = {root / name: text for name, text in model.files.items() if name.endswith(".py")}
-    finder = _Finder(texts, places, lambda: _within(model, root, loaded), loaded)
+    finder = _Finder(texts, places, lambda: _alone(model, root, loaded), loaded)
+    loaded.names = finder.names
     there = [str(place) for place in places if str(place) not in sys.path]
     with _LOCK:
         sys.path += there  # for packages without an __init__.py, and for what no text mentions
@@ -86,13 +89,20 @@ def _importing(model: Model, root: Path, loaded: _Loaded) -> Generator[_Finder]:
 
 
 @contextmanager
-def _within(model: Model, root: Path, loaded: _Loaded) -> Generator[None]:
-    """The same, where this thread does not find them already."""
-    if any(isinstance(finder, _Finder) and finder.is_of_this_thread for finder in sys.meta_path):
-        yield
-        return
-    with _importing(model, root, loaded):
-        yield
+def _alone(model: Model, root: Path, loaded: _Loaded) -> Generator[None]:
+    """The same for one import, whatever other models' threads import meanwhile: nobody else finds or changes a module
+    until it is over."""
+    with _LOCK, ExitStack() as scopes:
+        if not any(isinstance(finder, _Finder) and finder.is_of_this_thread for finder in sys.meta_path):
+            scopes.enter_context(_importing(model, root, loaded))
+        before = {name: sys.modules.pop(name) for name in loaded.names if name in sys.modules}
+        sys.modules.update(loaded.modules)
+        try:
+            yield
+        finally:
+            for name in loaded.names:
+                sys.modules.pop(name, None)
+            sys.modules.update(before)
 
 
 class _Finder(MetaPathFinder):

@@ -48,8 +48,7 @@ class ModelProgress:
         """Each range that failed, or stopped, and is not at work again: with the command that tries it again alone."""
         ends = [*self.failures, *(entry for entry, _ in self.stopped)]
         again = Ranges.of(e.interval for e in ends) & (self.missing - Ranges.of(e.interval for e in self.running))
-        name, cadence = self.model.name, self.model.cadence
-        return tuple((part, again_command(self.request, name, cadence, Ranges((part,)))) for part in again)
+        return tuple((part, again_command(self.request, self.model.name, Ranges((part,)))) for part in again)
 
     @property
     def missing(self) -> Ranges:

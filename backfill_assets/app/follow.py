@@ -38,7 +38,7 @@ def rows_apart(context: Context, follows: Sequence[Version]) -> list[Obstacle]:
             model=name,
             what=f"was computed from other rows than {context.environment} would show beside it:",
             intervals=days,
-            remedy=f"{restate_command(restate_argument(name, look.project.models[name].cadence, days))}, then backfill "
+            remedy=f"{restate_command(restate_argument(name, days))}, then backfill "
             "promote PLAN, which it names; then this",
         )
         for name, days in found.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -11,12 +12,13 @@ from backfill_assets.app.carry_out import Carried, Follow, carry_out, unseen
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import seal_release
 from backfill_assets.app.gate import promotion_case
+from backfill_assets.app.ledger_edits import withdraw
 from backfill_assets.app.plan import find_odd_files, plan_request
 from backfill_assets.app.promote import Promoted
 from backfill_assets.app.release import mover
-from backfill_assets.app.watch import find_unsettled
+from backfill_assets.app.watch import find_outdated, find_unsettled
 from backfill_assets.contracts.publish import promoted_audits
-from backfill_assets.core.errors import BackfillError
+from backfill_assets.core.errors import BackfillError, PlanError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.published import published
@@ -62,7 +64,8 @@ class Extended:
 
 
 def extend(context: Context, *, run: str = "", follow: Follow = unseen) -> Extended:
-    """Build again what is provisional and whose sources changed, then what is over by now, and publish what is green.
+    """Build again what is provisional, or built and not shown yet, and whose sources changed, then what is over by now,
+    and publish what is green.
 
     All of it by the published versions. What cannot be settled holds up no growth. Raises StateError, PlanError when a
     stored definition cannot be executed.
@@ -70,6 +73,7 @@ def extend(context: Context, *, run: str = "", follow: Follow = unseen) -> Exten
     shown, run = published_context(context), run or new_id()
     with sending_heartbeats(context.warehouse, run, routine=True):  # heavy builds let it go first
         settled = _settle(shown, run=run, follow=follow)
+        _withdraw_outdated(shown)
         plan, left = as_published(shown.project, plan_request(shown, resume=False))
         odd = tuple(dict.fromkeys((*settled.odd, *find_odd_files(shown, plan))))
         carried = carry_out(shown, plan, run=run, follow=follow)
@@ -95,6 +99,13 @@ def _settle(context: Context, *, run: str, follow: Follow) -> Settled:
         what = f"what is provisional could not be built again: {error.what}; {error.why}"
         held = Obstacle(model=context.environment, what=what, remedy=f"{error.fix}; then backfill routine")
         return Settled(held=(held,))
+
+
+def _withdraw_outdated(context: Context) -> None:
+    """What earlier runs built and held back is missing again where its sources changed since."""
+    for name, late in find_outdated(context, context.facts()).items():
+        with suppress(PlanError):  # something that is shown was built from it: the watch tells of that
+            withdraw(context, [(name, part) for part in late], reason="its sources changed before it was shown")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

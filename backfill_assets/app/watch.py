@@ -13,14 +13,19 @@ from backfill_assets.app.context import Context
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.contracts.publish import promoted_audits
 from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.model import Project
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.published import published
+from backfill_assets.plan.versions import shown_segments
 from backfill_assets.promote.interrupted_pins import interrupted_pins
 from backfill_assets.promote.rehearsal import rehearse
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.pinned import pinned_consumers
 from backfill_assets.watch.conclusion import Watched, conclude
 from backfill_assets.watch.facts import PinFacts, WatchFacts
-from backfill_assets.watch.late import late_sources, unsettled
+from backfill_assets.watch.late import late_intervals, late_sources, unsettled
 from backfill_assets.watch.notice import Notice
 from backfill_assets.watch.watch import read_source_facts, read_watch_facts, watch
 
@@ -66,6 +71,30 @@ def find_unsettled(context: Context) -> Mapping[str, Ranges]:
     return unsettled(look_at_sources(context))
 
 
+def find_outdated(context: Context, facts: Facts) -> dict[str, Ranges]:
+    """Model → what is built of the version that is shown of it, itself shown nowhere yet, and of which the sources
+    changed since; no session. `facts` were read just now.
+
+    What is shown would be late data, and is told by `find_late`; of what is not, nobody has seen a row.
+    """
+    shown = shown_segments(context.control.lasting())
+    waiting: dict[str, Pointer] = {}
+    for name, version in facts.environment.versions.items():
+        if context.project.fingerprints.get(name) != version:
+            continue
+        model = context.project.models[name]
+        hidden = facts.coverage[name].built - shown.get((name, version), NO_ROWS).covers
+        if hidden and any(u.name in context.project.sources for u in model.upstreams):
+            segments = Segments.of_table(version, facts.heads[name], hidden)
+            waiting[name] = Pointer(
+                model=name, time_column=model.time_column, timestamps=False, columns=(), segments=segments
+            )
+    if not waiting:
+        return {}
+    look = _read_sources(context, context.project, replace(facts.environment, pointers=waiting), facts)
+    return {name: late for name in waiting if (late := late_intervals(look, name))}
+
+
 def _pins(context: Context, views: SparkViews | None) -> list[PinFacts]:
     return [
         PinFacts(
@@ -89,9 +118,15 @@ def look_at_sources(context: Context, facts: Facts | None = None) -> WatchFacts:
     versions = shown.versions
     audits = promoted_audits(context.control, context.environment)
     as_shown = replace(context.project, fingerprints={**context.project.fingerprints, **versions})
+    # a missing record is a finding
+    project = published(context.project, shown, records, audits) if recorded else as_shown
+    return _read_sources(context, project, shown, facts)
+
+
+def _read_sources(context: Context, project: Project, shown: Environment, facts: Facts | None) -> WatchFacts:
+    """What tells it of what this environment shows, as a project."""
     return read_source_facts(
-        # a missing record is a finding
-        published(context.project, shown, records, audits) if recorded else as_shown,
+        project,
         context.control,
         context.log,
         SourceChanges(),
@@ -99,7 +134,7 @@ def look_at_sources(context: Context, facts: Facts | None = None) -> WatchFacts:
         fingerprints=context.project.fingerprints,
         digests={
             name: audits_digest(context.project.models[name])
-            for name, version in versions.items()
+            for name, version in shown.versions.items()
             if context.project.fingerprints.get(name) == version
         },
         now=context.now(),

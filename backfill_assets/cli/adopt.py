@@ -36,7 +36,7 @@ def print_adopted(done: Adopted, environment: str) -> None:
             console.print(Text(f"    {obstacle}", style="red"))
     else:
         console.print(Text(f"  {environment} shows them, by release {done.release}", style="green"))
-        again = restate_command(restate_argument(done.model, done.cadence, found.intervals))
+        again = restate_command(restate_argument(done.model, found.intervals))
         console.print(Text(f"  Next: `backfill plan` says what comes after them; {again} computes them beside."))
 
 

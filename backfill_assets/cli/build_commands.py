@@ -281,7 +281,10 @@ def routine(as_json: AsJson = False) -> None:
             echo(f"settling: {name} {part} was built again, as its sources changed")
         print_warnings(done.odd)
         print_outcomes(carried.plan, carried.outcomes, carried.project)
-        print_promotion(promoted.before, promoted.environment, promoted.verdict)
+        if done.held and promoted.verdict.open and not promoted.verdict.pointers:
+            echo(f"Nothing was promoted to {promoted.environment.name}.")
+        else:
+            print_promotion(promoted.before, promoted.environment, promoted.verdict)
         for obstacle in done.held:
             echo(f"held back: {obstacle}")
         print_notes(promoted.notes)

@@ -125,10 +125,15 @@ def print_end(ended: RolledBack, *, at_once: bool) -> None:
             console.print(
                 styled("[yellow]Shown as it was:[/] {}. To compute it again: [bold]{}[/]", what, each.command)
             )
-        missing = [f"{s.model} {short(s.lacks | s.never)}" for s in found.steps if s.lacks or s.never]
+        missing = [f"{s.model} {short(s.lacks | s.early)}" for s in found.steps if s.lacks | s.early]
+        never = [f"{s.model} {short(s.never - s.early)}" for s in found.steps if s.never - s.early]
         if at_once and missing:
             console.print(
                 styled("[yellow]Missing now:[/] {}. To build them: [bold]backfill routine[/]", "; ".join(missing))
+            )
+        if at_once and never:
+            console.print(
+                styled("[yellow]Not shown any more:[/] {}, which older versions do not have", "; ".join(never))
             )
 
 

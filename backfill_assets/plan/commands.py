@@ -13,10 +13,8 @@ from backfill_assets.plan.stages import Request
 from backfill_assets.state.plans import PlanRecord
 
 
-def restate_argument(model: str, cadence: Cadence, ranges: Ranges) -> tuple[str, ...]:
-    """What `--restate` takes for these intervals: days, both ends included, or instants of hourly models."""
-    if cadence is Cadence.HOURLY:
-        return tuple(f"{model}:{i.start:%Y-%m-%dT%H:%M}..{i.end:%Y-%m-%dT%H:%M}" for i in ranges)
+def restate_argument(model: str, ranges: Ranges) -> tuple[str, ...]:
+    """What `--restate` takes for these intervals: days or hours, both ends included."""
     return tuple(f"{model}:{i}" for i in ranges)
 
 
@@ -25,9 +23,9 @@ def restate_command(arguments: tuple[str, ...]) -> str:
     return " ".join(["backfill apply", *(f"--restate {a}" for a in arguments)])
 
 
-def withdraw_command(model: str, cadence: Cadence, ranges: Ranges) -> str:
+def withdraw_command(model: str, ranges: Ranges) -> str:
     """The command that makes them missing again."""
-    return " ".join(["backfill withdraw", *restate_argument(model, cadence, ranges)])
+    return " ".join(["backfill withdraw", *restate_argument(model, ranges)])
 
 
 def other_code_remedy(record: PlanRecord) -> str:
@@ -48,8 +46,7 @@ def apply_command(request: Request, model: str = "") -> str:
     """
     words = ["backfill apply"]
     for name, part in request.restate:
-        whole = Cadence.DAILY if part == Cadence.DAILY.cover(part) else Cadence.HOURLY
-        words += [f"--restate {argument}" for argument in restate_argument(name, whole, Ranges((part,)))]
+        words += [f"--restate {argument}" for argument in restate_argument(name, Ranges((part,)))]
     words += [f"--where {shlex.quote(request.where)}"] if request.where else []
     words += [f"--ids {shlex.quote(request.ids.file)}"] if request.ids else []
     words += ["--all-versions"] * request.all_versions
@@ -85,14 +82,14 @@ def job_config(command: str) -> dict[str, object]:
     return found
 
 
-def again_command(request: Request, model: str, cadence: Cadence, part: Ranges) -> str:
+def again_command(request: Request, model: str, part: Ranges) -> str:
     """The command that builds this part of a model of a request's plan, and leaves the rest as it is.
 
     >>> from backfill_assets.core.intervals import Interval
-    >>> again_command(Request(), "daily", Cadence.DAILY, Ranges((Interval.of("2024-03-01", "2024-03-03"),)))
+    >>> again_command(Request(), "daily", Ranges((Interval.of("2024-03-01", "2024-03-03"),)))
     'backfill apply --only daily:2024-03-01..2024-03-02'
     """
-    return " ".join([apply_command(request), *(f"--only {one}" for one in restate_argument(model, cadence, part))])
+    return " ".join([apply_command(request), *(f"--only {one}" for one in restate_argument(model, part))])
 
 
 def promote_command(request: Request) -> str:

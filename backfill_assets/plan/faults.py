@@ -77,7 +77,7 @@ def _remedy(project: Project, shown: Environment, name: str, part: Ranges) -> st
     pointer, model = shown.pointers[name], project.models.get(name)
     if model is None:
         return f"load the code of {name} that {shown.name} shows, and restate these days"
-    command = restate_command(restate_argument(name, model.cadence, part))
+    command = restate_command(restate_argument(name, part))
     if project.fingerprints.get(name) == pointer.version:
         return f"{command}, which puts other rows beside them with all that reads them"
     return f"promote the loaded code of {name}, which replaces all of it; or load {pointer.version}, then {command}"

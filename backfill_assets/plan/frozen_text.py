@@ -50,5 +50,5 @@ def _mixed(mixed: Mixed, models: Mapping[str, Model]) -> str:
     return (
         f"{changed}: {mixed.model} {mixed.built} was built from other files than {mixed.rest} will be\n"
         f"  fix: to build all of it from those that are there: backfill abandon {mixed.plan}; "
-        f"{withdraw_command(mixed.model, models[mixed.model].cadence, mixed.built)}; then apply again"
+        f"{withdraw_command(mixed.model, mixed.built)}; then apply again"
     )

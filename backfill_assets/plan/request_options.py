@@ -53,7 +53,7 @@ REQUEST_OPTIONS = (
     ),
     Option(
         name="restate", kind=list, metavar="MODEL:DAY..DAY",
-        help="Compute published days again, beside them, and what reads them; the last day is included.",
+        help="Compute published days again, beside them, and what reads them; the last day (or hour) is included.",
     ),
     Option(
         name="where", metavar="CONDITION", narrows=True,

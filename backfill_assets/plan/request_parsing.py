@@ -14,6 +14,7 @@ from backfill_assets.plan.patch import ALL_TIME
 from backfill_assets.plan.stages import Request
 
 T = TypeVar("T")
+_HOUR = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d(:00)?")
 
 
 def request_of(
@@ -99,7 +100,12 @@ def name_and_value(option: str, text: str, *, why: str, value: str) -> tuple[str
 
 
 def days_of(text: str, option: str = "") -> tuple[str, Interval]:
-    """`model:2024-03-01..2024-03-04`, or one day. Raises UsageError, quoting `option` before it."""
+    """`model:2024-03-01..2024-03-04`, or one day; hours as well. Raises UsageError, quoting `option` before it.
+
+    >>> hours = days_of("m:2024-03-01T05:00..2024-03-01T07:00")[1]
+    >>> f"{hours.start:%H:%M} to {hours.end:%H:%M}", f"{days_of('m:2024-03-01T05:00')[1]}"
+    ('05:00 to 08:00', '2024-03-01T05:00')
+    """
     model, _, days = text.partition(":")
     first, _, last = days.partition("..")
     try:
@@ -107,15 +113,15 @@ def days_of(text: str, option: str = "") -> tuple[str, Interval]:
             raise ValueError("no model")
         if not days.strip():
             raise ValueError("no day")
-        start, end = _moment(first), _after(last or first)
+        start, end = _moment(first), _end(last or first)
         if start >= end:
-            raise ValueError("the last day comes before the first")
+            raise ValueError("the last one comes before the first")
         return model.strip(), Interval(start, end)
     except ValueError as error:
         named = re.match(r"[^\W\d][\w.]*", text.strip())
         raise UsageError(
             f"{option}{text} is not understood",
-            why=f"it names a model, then the first and the last day ({_lacking(error)})",
+            why=f"it names a model, then the first and the last day or hour ({_lacking(error)})",
             fix=f"write {option}{named[0] if named else 'campaign_performance'}:2024-03-01..2024-03-04",
         ) from None
 
@@ -139,7 +145,7 @@ def instant(text: str | None, option: str, *, last: bool = False) -> datetime | 
 
 def _lacking(error: ValueError) -> str:
     """In our words: those of Python speak of an `isoformat string`, or of a month of 1..12."""
-    ours = ("no model", "no day", "the last day", "the year is")
+    ours = ("no model", "no day", "the last one", "the year is")
     return str(error) if str(error).startswith(ours) else "days are written 2024-03-01, or 2024-03-01T05:00"
 
 
@@ -153,6 +159,11 @@ def _moment(text: str) -> datetime:
 def _after(text: str) -> datetime:
     """The end of what a last day or an instant names: a day is included."""
     return _moment(text) + timedelta(days=1) if len(text.strip()) <= len("2024-03-01") else _moment(text)
+
+
+def _end(text: str) -> datetime:
+    """The same of what is named by days or hours: an hour is included, too."""
+    return _moment(text) + timedelta(hours=1) if _HOUR.fullmatch(text.strip()) else _after(text)
 
 
 def _noted(wrong: list[UsageError], otherwise: T, read: Callable[[], T]) -> T:

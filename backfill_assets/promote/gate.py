@@ -345,7 +345,7 @@ def legible(case: Case) -> Iterator[Obstacle]:
 
 def texts_hold(case: Case) -> Iterator[Obstacle]:
     """Where another text built the version that counts as the code's, both were compared, and gave the same rows."""
-    moving = {(p.model, p.version) for p in case.pointers}
+    moving = {(p.model, p.version) for p in case.pointers} | _vouched_beside(case)
     found = [r for r in case.facts.rewritten if (r.model, r.version) in moving]
     for one in unchecked(found, case.facts.text_checks):
         yield Obstacle(
@@ -361,6 +361,18 @@ def texts_hold(case: Case) -> Iterator[Obstacle]:
                 intervals=check.differ,
                 remedy=remedy(case.project, check.model),
             )
+
+
+def _vouched_beside(case: Case) -> set[tuple[str, str]]:
+    """The models that stay by their author's word (`same_as`) while what they read moves to the code's version."""
+    project, shown = case.project, case.facts.environment.versions
+    now = {p.model for p in case.pointers if p.version == project.fingerprints.get(p.model)}
+    others = {name for name in now if shown.get(name) != project.fingerprints[name]}
+    return {
+        (name, project.fingerprints[name])
+        for name in project.overrides
+        if shown.get(name) == project.fingerprints[name] and {u.name for u in project.models[name].upstreams} & others
+    }
 
 
 _ROWS: tuple[Rule, ...] = (
@@ -407,7 +419,7 @@ def _accept(review: PlanReview, finding: Finding, owners: Sequence[str], about: 
 
 
 def _restate(case: Case, name: str, part: Ranges) -> str:
-    return restate_command(restate_argument(name, case.project.models[name].cadence, part))
+    return restate_command(restate_argument(name, part))
 
 
 def _one_type(case: Case, column: TwoTypes) -> str:
@@ -425,4 +437,4 @@ def _again(case: Case, name: str, part: Ranges, reads: str) -> str:
         return f"{apply} computes it again with what it reads"
     if any(w.model == name and w.patched and w.version != logic_of(w.version) for w in case.wanted.wanted):
         return f"{apply} computes it again from {reads}"
-    return f"{withdraw_command(name, case.project.models[name].cadence, part)}, then {apply} reads {reads}"
+    return f"{withdraw_command(name, part)}, then {apply} reads {reads}"

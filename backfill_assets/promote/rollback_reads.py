@@ -67,7 +67,7 @@ def apart_after(
             model=model,
             upstream=upstream,
             intervals=days,
-            command=restate_command(restate_argument(model, project.models[model].cadence, days)),
+            command=restate_command(restate_argument(model, days)),
         )
         for (model, upstream), found in stale(_only(after, names)).items()
         if (days := found - then.get(model, NOTHING) - now.get((model, upstream), NOTHING))

@@ -36,6 +36,8 @@ _ALLOWED = {
     "builtins": (), "importlib": (), "codecs": ("encode", "decode"),
 }  # fmt: skip
 """Of modules that can do both: what reads nothing."""
+_SHARED = sys.stdlib_module_names | {"delta", "numpy", "pandas", "polars", "pyarrow", "pyspark"}
+"""Modules that all models of a process have together; each has the project's by itself."""
 HIDDEN_NAMES = {
     "sys.path": "changes where modules are looked for", "os.environ": "reads a variable of the environment",
 }  # fmt: skip
@@ -75,6 +77,10 @@ class ExternalAccess:
                 return self._looked_up(of, name)
             case ast.Call(func=ast.Attribute(attr=name, value=of)) if name in _LOOKING:
                 return None if self._dotted(of).startswith("pyspark.") else f"`….{name}(…)` looks at files"
+            case ast.Attribute(attr=name, value=of, ctx=ast.Store() | ast.Del()):
+                dotted = self._dotted(of)
+                shared = dotted.partition(".")[0] in _SHARED
+                return f"`{dotted}.{name}` is changed for every model that runs in the session" if shared else None
             case ast.Attribute(attr=name, value=of):
                 return self._attribute(self._dotted(of), name, of)
             case ast.Name(id=name, ctx=ast.Load()) if id(node) not in self._within:

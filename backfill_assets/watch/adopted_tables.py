@@ -35,8 +35,7 @@ def _what(one: AdoptedTable) -> str:
 
 
 def _remedy(look: WatchFacts, one: AdoptedTable) -> str:
-    cadence = look.project.models[one.model].cadence
     last = Ranges(tuple(one.intervals)[-1:])
-    again = restate_command(restate_argument(one.model, cadence, last))
+    again = restate_command(restate_argument(one.model, last))
     stop = "stop its writers: the model's query has taken over" if one.head >= 0 else "bring its files back"
     return f"{stop}; {again}, for the days that are meant, computes them beside, and they need it no more"

@@ -68,7 +68,7 @@ def integrity(look: WatchFacts) -> tuple[Notice, ...]:
             model=o.model,
             intervals=o.intervals,
             what=f"was built from other rows of {o.upstream} {o.of} than {look.environment.name} shows",
-            remedy=f"{restate_command(restate_argument(o.model, look.project.models[o.model].cadence, o.intervals))}, "
+            remedy=f"{restate_command(restate_argument(o.model, o.intervals))}, "
             "then backfill promote PLAN, which it names; or go back to a release of both: backfill releases",
         )
         for o in look.older

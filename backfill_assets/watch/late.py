@@ -266,7 +266,7 @@ def _notice(look: WatchFacts, model: Model, stale: _Found, held: Ranges) -> Noti
     """`held`: what of the model no restatement computes, as it is of older logic or read by such rows."""
     held = stale.intervals & held
     free = stale.intervals - held
-    arguments = restate_argument(model.name, model.cadence, free)
+    arguments = restate_argument(model.name, free)
     asked = [(model.name, part) for part in free]
     patches = restatement(look.project, look.environment, asked, {}, look.now, {})
     downstream = {name: patch.intervals for name, patch in patches.items() if name != model.name}

@@ -31,6 +31,7 @@ DEPENDS = {
     "AND i.ds < :end AND c.ds >= :start AND c.ds < :end GROUP BY i.ds, i.id",
     "to_date": "SELECT ds, id, unsure, s FROM (SELECT ds, id, uuid() AS unsure, sum(v) OVER "
     f"(PARTITION BY date_trunc('MONTH', ds) ORDER BY id) AS s FROM base {WITHIN})",
+    "lead": f"SELECT ds, max(id) AS id, lead(sum(v)) OVER (ORDER BY ds) AS s FROM base {WITHIN} GROUP BY ds",
     "first": f"SELECT ds, id FROM base b {WITHIN} AND NOT EXISTS "
     "(SELECT 1 FROM base p WHERE p.ds >= :start AND p.ds < :end AND p.k = b.k AND p.id < b.id)",
 }

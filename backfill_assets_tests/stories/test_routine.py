@@ -14,7 +14,15 @@ from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.routine import promote_green, published_context
 from backfill_assets.build.apply import apply
 from backfill_assets.core.intervals import Ranges
-from backfill_assets_tests.projects import build_all, days, expected_daily, small_project, write_events
+from backfill_assets_tests.projects import (
+    backfill_here,
+    build_all,
+    commits_per_interval,
+    days,
+    expected_daily,
+    small_project,
+    write_events,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -102,6 +110,33 @@ def test_a_red_day_holds_back_what_reads_it(spark: SparkSession, tmp_path: Path,
     after = extended.control.environments.read(environment).pointers
     ends = {name: f"{pointer.covers.span.end:%Y-%m-%d}" for name, pointer in after.items() if pointer.covers.span}
     assert ends == {"daily": "2024-01-04", "running": "2024-01-04", "other": "2024-01-05"}
+
+
+def test_what_was_held_back_is_built_from_the_sources_as_they_are(
+    spark: SparkSession, tmp_path: Path, environment: str
+) -> None:
+    """A red day holds back good ones. Rows of one of these come before the red day is mended: it is built again before
+    anybody sees it, the other one is not."""
+    root = small_project(tmp_path, days=3, batch_size=1, environment=environment)
+    assert backfill_here("apply", "--promote", project=root).code == 0
+    until(root, "2024-01-06")
+    write_events(root, days=6, bad="2024-01-05")
+    first = backfill_here("routine", project=root)
+    assert first.code != 0 and "daily" in first.out
+    place = Context.open(root)
+    built = commits_per_interval(place, "daily")
+    assert place.control.environments.read(environment).pointers["daily"].covers == Ranges(
+        (days("2024-01-01", "2024-01-03"),)
+    )
+    good = write_events(tmp_path / "good", days=6) / "2024-01-05.csv"
+    good.rename(root / "data" / "events" / good.name)
+    late = root / "data" / "events" / "2024-01-06.csv"
+    late.write_text(late.read_text() + "999,2024-01-06T12:00:00Z,a,1.00\n")
+    assert backfill_here("routine", project=root).code == 0
+    rows = backfill_assets.read("daily", project=root, environment=environment).to_pylist()
+    assert sorted((f"{r['ds']}", r["kind"], r["n"], int(r["total"] * 100)) for r in rows) == expected_daily(root)
+    again = {day for day, n in commits_per_interval(place, "daily").items() if n > built.get(day, 0)}
+    assert again == {days("2024-01-05"), days("2024-01-06")}
 
 
 def test_helpers_are_stored(spark: SparkSession, tmp_path: Path, environment: str) -> None:

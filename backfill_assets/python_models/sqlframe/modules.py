@@ -6,7 +6,9 @@ import ast
 import builtins
 import datetime as real
 import importlib
+import re
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,12 +17,13 @@ from sqlframe.base import types as sqlframe_types
 from sqlframe.base.types import DataType
 
 from backfill_assets.python_models.decorator import model
-from backfill_assets.python_models.sqlframe import taint, unknown
+from backfill_assets.python_models.sqlframe import lenient, taint
 from backfill_assets.python_models.sqlframe.columns import Column, Window, WindowSpec
 from backfill_assets.python_models.sqlframe.escape import Escape, refusing
 from backfill_assets.python_models.sqlframe.frames import Frame, Grouped
 from backfill_assets.python_models.sqlframe.functions import stand_ins
 from backfill_assets.python_models.sqlframe.interval import Date, Datetime
+from backfill_assets.python_models.sqlframe.unknown import Unknown
 
 PURE = (
     "__future__", "collections", "collections.abc", "dataclasses", "decimal", "enum", "fractions", "functools",
@@ -38,6 +41,9 @@ _BUILTINS = (
 """Not among them: open, input, eval, exec, compile, breakpoint, help, hash, id, type, vars, globals, locals, dir."""
 
 
+_ALL = re.compile(r"^__all__[^=\n]*= *(\[.*?\]|\(.*?\))", re.MULTILINE | re.DOTALL)
+
+
 class Modules:
     """The project's modules: `files` are the texts of those that the fingerprint knows of, by path."""
 
@@ -49,7 +55,7 @@ class Modules:
             name: error for name, error in vars(builtins).items()
             if isinstance(error, type) and issubclass(error, BaseException)
         }  # fmt: skip
-        self._builtins |= taint.runtime() | unknown.runtime() | {"__import__": self._import}
+        self._builtins |= taint.runtime() | lenient.runtime() | {"__import__": self._import}
         self._known = _stand_ins()
 
     def run(self, code: str) -> ModuleType:
@@ -57,8 +63,9 @@ class Modules:
         return self._run(ModuleType(f"backfill_model_{self._path.stem}"), code, self._path)
 
     def _run(self, module: ModuleType, code: str, path: Path) -> ModuleType:
-        tree = unknown.lenient(ast.parse(code), self._is_local)
+        tree = lenient.lenient(ast.parse(code), self._is_local)
         module.__dict__["__builtins__"] = self._builtins
+        taint.authors.add(module.__name__)
         exec(compile(tree, str(path), "exec", dont_inherit=True), module.__dict__)
         return module
 
@@ -119,10 +126,33 @@ class _Module(ModuleType):
         raise Escape(f"{self.__name__}.{name}")
 
 
+def exported(module: str) -> list[str]:
+    """The names that `from module import *` binds, as its file says; it is not imported."""
+    package, *rest = module.split(".")
+    found = find_spec(package)
+    for folder in (found and found.submodule_search_locations) or ():
+        stem = Path(folder, *rest)
+        for file in (stem / "__init__.py", stem.with_suffix(".py")):
+            if file.is_file() and (said := _ALL.search(file.read_text(encoding="utf-8"))):
+                return [str(name) for name in ast.literal_eval(said[1])]
+    return []
+
+
+_EXPORTED = {
+    name: exported(name)
+    for name in ("pyspark", "pyspark.sql", "pyspark.sql.functions", "pyspark.sql.types", "pyspark.sql.window",
+                 "pyspark.sql.dataframe", "pyspark.sql.column", "backfill_assets")
+}  # fmt: skip
+"""Read before the worker may open no file."""
+
+
 def _stand_ins() -> dict[str, ModuleType]:
     def module(name: str, **content: Any) -> ModuleType:
         made = _Module(name)
-        vars(made).update(content)
+        names = _EXPORTED.get(name, [])
+        vars(made).update({other: Unknown(f"{name}.{other}") for other in names} | content)
+        if names:
+            vars(made)["__all__"] = names
         return made
 
     class SparkSession(metaclass=type("Meta", (type,), {"__getattr__": refusing("session")})):

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from backfill_assets.python_models.sqlframe.escape import Escape
 from backfill_assets.python_models.sqlframe.interval import Hidden, HiddenText, hides, plain
+from backfill_assets.python_models.sqlframe.unknown import Unknown
 
 CALL, TEXT, SHOWN, MODULO, WITHIN = "__call__", "__text__", "__shown__", "__modulo__", "__within__"
+SAME, CHANGED = "__same__", "__changed__"
 _HERE = __name__.rpartition(".")[0]
 _NAMES = frozenset(("__name__", "__doc__", "__all__", "__version__", "__author__"))
 _PLAIN_CALLS = (isinstance, print, list, tuple, dict, zip, enumerate, reversed, bool, iter, next)
-_BY_NAME = (getattr, hasattr, setattr, delattr)
 _CONVERSIONS: Mapping[int, Callable[[Any], Any]] = {-1: lambda v: v, ord("s"): lambda v: v.__str__()}
 
 
@@ -28,8 +29,21 @@ def rewritten(tree: ast.Module) -> ast.Module:
 
 
 def runtime() -> dict[str, Any]:
-    """What the rewritten code calls: names that authors' code cannot use."""
-    return {CALL: _call, TEXT: _text, SHOWN: _shown, MODULO: _modulo, WITHIN: _within}
+    """What the rewritten code calls: names that authors' code cannot use; and what builtins are instead."""
+    replaced = {"setattr": _setattr, "delattr": _delattr}
+    return replaced | {
+        CALL: _call, TEXT: _text, SHOWN: _shown, MODULO: _modulo, WITHIN: _within, SAME: _same, CHANGED: _changed,
+    }  # fmt: skip
+
+
+authors: set[str] = set()
+"""The names of the modules that are authors': what their classes say that they are of."""
+
+
+_COMPARED: Mapping[type[ast.cmpop], tuple[str, bool]] = {
+    ast.In: (WITHIN, False), ast.NotIn: (WITHIN, True), ast.Is: (SAME, False), ast.IsNot: (SAME, True),
+}  # fmt: skip
+"""What is called instead of a comparison, and whether it says the opposite."""
 
 
 class _Rewriter(ast.NodeTransformer):
@@ -60,16 +74,25 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
-        if not any(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
+        kinds = {kind for op in node.ops for kind in _COMPARED if isinstance(op, kind)}
+        if not kinds:
             return node
         if len(node.ops) > 1:
-            raise Escape("a chain of comparisons with `in`")
-        found = _calling(node, WITHIN, [node.left, node.comparators[0]])
-        return found if isinstance(node.ops[0], ast.In) else ast.copy_location(ast.UnaryOp(ast.Not(), found), node)
+            raise Escape("a chain of comparisons with `in` or `is`")
+        [kind] = kinds
+        name, negated = _COMPARED[kind]
+        found = _calling(node, name, [node.left, node.comparators[0]])
+        return ast.copy_location(ast.UnaryOp(ast.Not(), found), node) if negated else found
+
+    def visit_MatchSingleton(self, node: ast.MatchSingleton) -> ast.AST:
+        raise Escape("a `case` that looks whether something is None, True or False")
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         _no_internals(node.attr)
-        return self.generic_visit(node)
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load):
+            node.value = _calling(node.value, CHANGED, [node.value])
+        return node
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         _no_internals(node.id)
@@ -91,8 +114,40 @@ def _no_internals(name: str) -> None:
         raise Escape(f"`{name}`: Python's own internals")
 
 
+def _same(left: Any, right: Any) -> bool:
+    if Unknown in (type(left), type(right)):
+        raise Escape("whether something unknown is something else")
+    return left is right
+
+
+def _changed(of: Any) -> Any:
+    """What an attribute is set of: nothing but the author's own. Others would see what is set on a library; and what is
+    set on a stand-in need not be what it is on Spark's."""
+    if isinstance(of, FunctionType | ModuleType):
+        names = of.__globals__ if isinstance(of, FunctionType) else vars(of)
+        own = CALL in names.get("__builtins__", ())
+    else:
+        own = (of if isinstance(of, type) else type(of)).__module__ in authors
+    if not own:
+        raise Escape("an attribute is set of what is not the author's")
+    return of
+
+
+def _setattr(of: Any, name: str, value: Any) -> None:
+    setattr(_changed(of), name, value)
+
+
+def _delattr(of: Any, name: str) -> None:
+    delattr(_changed(of), name)
+
+
+_BY_NAME = (getattr, hasattr, _setattr, _delattr)
+
+
 def _call(function: Any, *args: Any, **kwargs: Any) -> Any:
     """Call what the author calls; with a part of the interval only what is known to keep it hidden."""
+    if function is callable and Unknown in map(type, args):
+        raise Escape("whether something unknown can be called")
     if function in _BY_NAME:
         _no_internals(str(args[1]))
     if function in (str, format) and hides(args[:1]):

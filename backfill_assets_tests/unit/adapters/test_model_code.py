@@ -222,8 +222,9 @@ def test_a_module_that_fails_is_not_half_there(tmp_path: Path) -> None:
             model(interval=None)
 
 
-def test_threads_of_two_models_have_their_own_modules(tmp_path: Path) -> None:
-    """What one thread takes away when it is done, the other one still has: the same objects."""
+@pytest.mark.parametrize("over", [True, False])
+def test_threads_of_two_models_have_their_own_modules(over: bool, tmp_path: Path) -> None:
+    """Whether the other one is over, or has begun since: each finds the objects that it began with."""
     code = (
         "from lib.who import who\n"
         "def m(interval):\n    interval()\n    from lib import who as late\n    return who is late.who\n"
@@ -234,14 +235,18 @@ def test_threads_of_two_models_have_their_own_modules(tmp_path: Path) -> None:
         )
         for n in ("one", "two")
     ]
-    first, second = threading.Event(), threading.Event()
+    first, second, third = threading.Event(), threading.Event(), threading.Event()
     with ThreadPoolExecutor(2) as pool:
         one = pool.submit(calls[0], interval=lambda: (first.set(), second.wait(30)))
         assert first.wait(30)
-        two = pool.submit(calls[1], interval=lambda: None)
-        assert two.result() is True
-        second.set()
+        if over:
+            assert pool.submit(calls[1], interval=lambda: None).result() is True
+            second.set()
+        else:
+            two = pool.submit(calls[1], interval=lambda: (second.set(), third.wait(30)))
         assert one.result() is True
+        third.set()
+        assert over or two.result() is True
 
 
 def test_folders_of_one_name_are_kept_apart(tmp_path: Path) -> None:

@@ -217,3 +217,31 @@ def test_the_gate_waits_for_the_comparison() -> None:
     [refused] = obstacles(world.facts())
     assert "gives other rows" in refused and "code_version" in refused
     assert not obstacles(replace(facts, rewritten=()))
+
+
+def test_the_gate_holds_what_a_word_stays_beside() -> None:
+    """`b` stays by its author's word while `a`, which it reads, moves, and was found to give other rows from that."""
+    world = World(a_model("a", "raw"), a_model("b", "a", text="old", code="SELECT 'old'"))
+    apply(world.bench(), world.plan())
+    word = Override(model="b", version="b-1", code="x", columns=(), reason="the same", place="b.sql:1")
+    model = replace(world.project.models["b"], text="new", code="SELECT 'new'")
+    versions = {**world.project.fingerprints, "a": "a-2"}
+    models = world.project.models | {"b": model}
+    world.project = replace(world.project, models=models, overrides={"b": word}, fingerprints=versions)
+    apply(world.bench(), world.plan(Request(select=("a",))))
+    world.engine.cell = by_text(new=12, old=12)  # type: ignore[assignment]
+    compare_texts(world.bench(), world.facts().rewritten)
+    shown = {name: a_pointer(name, f"{name}-1", days("01", "10")) for name in ("a", "b")}
+    facts = world.facts()
+    facts = replace(facts, environment=replace(facts.environment, pointers=shown))
+
+    def obstacles(version: str, overrides: dict[str, Override]) -> list[str]:
+        wanted = Proposal(wanted=(), pointers=(a_pointer("a", version, days("01", "10")),))
+        project = replace(world.project, overrides=overrides)
+        case = Case(project=project, facts=facts, versions=world.control.versions.all(), wanted=wanted)
+        return [str(o) for o in texts_hold(case)]
+
+    [refused] = obstacles("a-2", {"b": word})
+    assert refused.startswith("b") and "gives other rows" in refused and "same_as" in refused
+    assert not obstacles("a-1", {"b": word}), "what does not move, or moves back, holds nothing"
+    assert not obstacles("a-2", {}), "nobody's word: the code says so"

@@ -136,7 +136,7 @@ VALUES: list[tuple[list[str], tuple[str, ...]]] = [
     (["plan", "--restate", "daily"], ("--restate daily is not understood", "the first and the last day")),
     (["plan", "--restate", "daily:"], ("is not understood",)),
     (["plan", "--restate", ":2024-01-01"], ("no model",)),
-    (["plan", "--restate", "daily:2024-01-03..2024-01-01"], ("the last day comes before the first",)),
+    (["plan", "--restate", "daily:2024-01-03..2024-01-01"], ("the last one comes before the first",)),
     (["plan", "--restate", "daily:2024-01-01...2024-01-03"], ("is not understood",)),
     (["plan", "--restate", "daily 2024-01-01"], ("is not understood",)),
     (["plan", "--restate", "daily:9999-12-31"], ("1700 to 2200",)),

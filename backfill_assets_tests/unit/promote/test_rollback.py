@@ -265,6 +265,11 @@ def test_days_that_read_what_goes_back_do_not_stay_unasked(capsys: pytest.Captur
     said = " ".join(capsys.readouterr().out.split())
     assert "b 2024-01-11: computed from rows of a that are out of sight" in said
     assert "To compute it again: backfill apply --restate b:2024-01-11" in said
+    first, *steps = done.found.steps
+    shorter = replace(done, found=replace(done.found, steps=(replace(first, never=ranges(days("01", "02"))), *steps)))
+    print_end(shorter, at_once=True)
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"{first.model} 2024-01-01..2024-01-02, which older versions do not have" in said and "Missing" not in said
     assert stale(history) == {"b": "2024-01-11"}
     history.release(Request(restate=(("b", days("11")),)))
     assert not stale(history)

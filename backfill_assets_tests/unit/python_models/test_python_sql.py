@@ -279,6 +279,8 @@ BESIDE = {
     "annotations": "import pandas as pd\ndef other(v: pd.DataFrame | None) -> dict[str, pd.Series]:\n    ...",
     "a try": "def other(a):\n    try:\n        return a.k\n    except ValueError:\n        return a",
     "a pattern": "import re\nWORDS = re.compile('[a-z]+')",
+    "attributes of its own": "class P:\n    x = 1\nP.x = 2\ndef f():\n    ...\nf.y = P()\nsetattr(f.y, 'z', 2)",
+    "a star": "from pyspark.sql.functions import *\nfrom pyspark.sql.types import *",
     "a model": "@model(owner='me', columns={'k': {'type': 'int'}})\ndef other(a, interval):\n    assert a.k.__class__",
 }
 """What may stand in a model's file, or in one that it imports, while nothing of it is used."""
@@ -296,6 +298,15 @@ TOUCHED = {
         "class P:\n    @property\n    def udf(self):\n        F.col = F.lit\n        return F.udf\nX = P().udf", "1",
     ),
     "what only looks like a UDF": ("def udf(f):\n    F.col = F.lit\n    return F.udf(f)\nother = udf(len)", "1"),
+    "whether it is None": ("from numpy import nan", "nan is None"),
+    "whether it is not": ("from numpy import nan", "nan is not True"),
+    "a case of it": ("from numpy import nan", "1\n    match nan:\n        case None:\n            a = a.distinct()"),
+    "whether it can be called": ("from numpy import nan", "callable(nan)"),
+    "a name that a star rebinds": ("mode = 'strict'\nfrom pyspark.sql.functions import *", "mode == 'strict'"),
+    "a package for what it does": ("import sqlglot", "1"),
+    "what is set on a class of Spark's": ("DataFrame.where = lambda self, c: self", "1"),
+    "what is set on a module": ("F.round = F.bround", "1"),
+    "what is set by name": ("list(map(setattr, [F], ['round'], [F.bround]))", "1"),
     "what was a UDF": ("from pyspark.sql.functions import udf\nudf = print\nother = udf(F.x)", "1"),
 }  # fmt: skip
 """What is used of it after all, or does something when it is defined."""
