@@ -20,6 +20,7 @@ from backfill_assets.app.watch import find_outdated, find_unsettled
 from backfill_assets.contracts.publish import promoted_audits
 from backfill_assets.core.errors import BackfillError, PlanError
 from backfill_assets.core.intervals import Ranges
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Plan, PlanWarning, Request
@@ -73,8 +74,8 @@ def extend(context: Context, *, run: str = "", follow: Follow = unseen) -> Exten
     shown, run = published_context(context), run or new_id()
     with sending_heartbeats(context.warehouse, run, routine=True):  # heavy builds let it go first
         settled = _settle(shown, run=run, follow=follow)
-        _withdraw_outdated(shown)
-        plan, left = as_published(shown.project, plan_request(shown, resume=False))
+        facts = _without_outdated(shown, shown.facts())
+        plan, left = as_published(shown.project, plan_request(shown, facts=facts, resume=False))
         odd = tuple(dict.fromkeys((*settled.odd, *find_odd_files(shown, plan))))
         carried = carry_out(shown, plan, run=run, follow=follow)
         return Extended(carried=carried, promoted=promote_green(shown), settled=settled, left=left, odd=odd)
@@ -101,11 +102,13 @@ def _settle(context: Context, *, run: str, follow: Follow) -> Settled:
         return Settled(held=(held,))
 
 
-def _withdraw_outdated(context: Context) -> None:
-    """What earlier runs built and held back is missing again where its sources changed since."""
-    for name, late in find_outdated(context, context.facts()).items():
+def _without_outdated(context: Context, facts: Facts) -> Facts:
+    """The facts, once what earlier runs built and held back is missing again where its sources changed since."""
+    late = find_outdated(context, facts)
+    for name, ranges in late.items():
         with suppress(PlanError):  # something that is shown was built from it: the watch tells of that
-            withdraw(context, [(name, part) for part in late], reason="its sources changed before it was shown")
+            withdraw(context, [(name, part) for part in ranges], reason="its sources changed before it was shown")
+    return context.facts() if late else facts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

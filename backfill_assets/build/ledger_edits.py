@@ -12,6 +12,7 @@ from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.plan.adoption import kept_older
+from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.patch import affected_interval
 from backfill_assets.plan.plan import asked_of
@@ -120,7 +121,7 @@ def _refuse_published(found: Sequence[Withdrawn], shown: Mapping[tuple[str, str]
         raise PlanError(
             f"{', '.join(f'{name} {parts}' for name, parts in seen.items())} was published while it was withdrawn",
             why="it stays shown, and the ledger knows no batch of it any more: `watch` names it as well",
-            fix=f"compute it again beside what is shown: backfill apply {_restated(seen)}",
+            fix=f"compute it again beside what is shown: {_restated(seen)}",
         )
 
 
@@ -166,7 +167,7 @@ def _refusal(name: str, seen: Ranges) -> PlanError:
     return PlanError(
         f"cannot withdraw {name} {seen}: it is published",
         why="what an environment shows is replaced, never taken away",
-        fix=f"compute it again beside what is shown: backfill apply {_restated({name: seen})}",
+        fix=f"compute it again beside what is shown: {_restated({name: seen})}",
     )
 
 
@@ -175,9 +176,9 @@ def _refusal_of_reader(name: str, seen: Ranges, gone: Mapping[str, Ranges]) -> P
     return PlanError(
         f"cannot withdraw {asked}: {name} {seen} was built from it, and is published",
         why="what an environment shows is replaced, never taken away",
-        fix=f"compute it again, with what reads it, beside what is shown: backfill apply {_restated(gone)}",
+        fix=f"compute it again, with what reads it, beside what is shown: {_restated(gone)}",
     )
 
 
 def _restated(days: Mapping[str, Ranges]) -> str:
-    return " ".join(f"--restate {name}:{part}" for name, parts in days.items() for part in parts)
+    return restate_command(tuple(a for name, parts in days.items() for a in restate_argument(name, parts)))

@@ -58,7 +58,7 @@ def plan_markdown(
     for name, way in plan.strategies.items():
         if has_history(plan.changes.get(name)):
             lines += ["", f"`{name}` by **{way}**: {markdown(plan.proof_of(name))}."]
-    for sentence in (*scope_words(plan), *copied_words(plan, project.models), *frozen_words(plan, project.models)):
+    for sentence in (*scope_words(plan), *copied_words(plan, project.models), *frozen_words(plan)):
         lines += ["", markdown(sentence)]
     for sentence in sized_words(plan):
         lines += ["", markdown(sentence)]

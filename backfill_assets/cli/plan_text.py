@@ -212,7 +212,7 @@ def print_copied(plan: Plan, project: Project) -> None:
 
 def print_frozen(plan: Plan, project: Project) -> None:
     """Which state of its sources the rest of an open plan reads, where they changed since."""
-    for sentence in frozen_words(plan, project.models):
+    for sentence in frozen_words(plan):
         out().print(Text(sentence, style="yellow"))
 
 

@@ -172,7 +172,7 @@ def _log_started(run: Launched, started: Started) -> None:
     _log_amendment(log, started.amendment)
     for sentence in (*scope_words(started.plan), *copied_words(started.plan, models)):
         log.info(sentence)
-    for sentence in frozen_words(plan, models):
+    for sentence in frozen_words(plan):
         log.warning(sentence)
     for obstacle in started.ahead:
         log.warning(f"this can be built, but not be shown then: {obstacle}")

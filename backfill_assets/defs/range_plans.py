@@ -85,7 +85,7 @@ def as_planned(
     """The workbench, with what the plan says: sources as it froze them, whichever run goes on with it, its batches, and
     what is copied. What that means is logged."""
     found = continued_reads(context, plan, model.name, Ranges((interval,)), bench.pins)
-    for sentence in continued_words(found, bench.pins, context.project.models):
+    for sentence in continued_words(found, bench.pins):
         Log(step).warning(sentence)
     said = stored_plan(context.control, plan)
     copies: dict[str, Copied] = {}

@@ -227,7 +227,7 @@ def _unsettled(
     """Which intervals of these models are provisional at `now`: by the rules in force; by the files for what is not
     `shown` yet, as its first release records these."""
     found = settling(control, plan.environment, now)
-    declared = settling_windows(project)
+    declared = settling_windows(project.models, project.sources)
     new = {t.model for t in plan.targets} - shown - found.since.keys()
     first = {name: found.clock - declared[name] - LAST_LOOK for name in new if name in declared}
     days = {name: Cadence.DAILY.floor(since) for name, since in first.items()}

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from backfill_assets.core.escaping import one_line
-from backfill_assets.core.model import Model
 from backfill_assets.core.pin import Pin, made_anew, same_pin
 from backfill_assets.plan.commands import withdraw_command
 from backfill_assets.plan.frozen import Continued, Mixed, Moved
 from backfill_assets.plan.stages import Plan
 
 
-def frozen_words(plan: Plan, models: Mapping[str, Model]) -> list[str]:
+def frozen_words(plan: Plan) -> list[str]:
     """What `plan`, `apply` and Dagster's log say of sources that changed since an open plan froze them."""
-    return continued_words(plan.continued, plan.sources, models)
+    return continued_words(plan.continued, plan.sources)
 
 
-def continued_words(found: Continued, pins: Mapping[str, Pin], models: Mapping[str, Model]) -> list[str]:
+def continued_words(found: Continued, pins: Mapping[str, Pin]) -> list[str]:
     """The same of how a plan is gone on with. `pins`: the sources otherwise."""
     kept = [
         f"{part.model} {part.intervals} reads {name} at {pin_text(pin)}, as plan {part.plan} froze it"
@@ -25,7 +24,7 @@ def continued_words(found: Continued, pins: Mapping[str, Pin], models: Mapping[s
         for part in found.frozen
         for name, pin in part.sources.items()
     ]
-    return [*kept, *map(_moved, found.moved), *(_mixed(m, models) for m in found.mixed)]
+    return [*kept, *map(_moved, found.moved), *map(_mixed, found.mixed)]
 
 
 def pin_text(pin: Pin) -> str:
@@ -41,7 +40,7 @@ def _moved(moved: Moved) -> str:
     )
 
 
-def _mixed(mixed: Mixed, models: Mapping[str, Model]) -> str:
+def _mixed(mixed: Mixed) -> str:
     then, now = mixed.then.get("count"), mixed.now.get("count")
     how = f"{then} files then, {now} now" if then != now else "a file was written again"
     changed = f"{mixed.source} changed since plan {mixed.plan} froze it ({how}), and files cannot be read as they were"

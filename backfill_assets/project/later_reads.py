@@ -9,7 +9,7 @@ from itertools import islice
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.intervals import Cadence
 from backfill_assets.core.model import Column, Model, Source
-from backfill_assets.core.settling import longest_interval
+from backfill_assets.core.settling import LONGEST
 from backfill_assets.project.draft import Draft
 from backfill_assets.project.outputs import Outputs
 from backfill_assets.sql.later_reads import LaterRead, TimedTable, later_reads
@@ -53,7 +53,7 @@ def _followed_of_model(
     late = [windows.get(u.name, timedelta()) for u in model.upstreams]
     if any(u.name in sources for u in model.upstreams):
         late.append(windows.get(model.name, timedelta()))
-    own, above = longest_interval(model.cadence), longest_interval(upstream.cadence)
+    own, above = LONGEST[model.cadence], LONGEST[upstream.cadence]
     whole = above if above > own or upstream.time_zone != model.time_zone else timedelta()
     return max(timedelta(), max(late) - above) + whole
 

@@ -13,7 +13,7 @@ from backfill_assets.core.masking import with_masks
 from backfill_assets.core.model import Column, Model, Override, Project, Signature, Source
 from backfill_assets.core.readiness import with_readiness
 from backfill_assets.core.settings import Settings
-from backfill_assets.core.settling import windows_of
+from backfill_assets.core.settling import settling_windows
 from backfill_assets.project.algorithm import version_of
 from backfill_assets.project.all_columns import all_columns
 from backfill_assets.project.assemble import build_model
@@ -78,7 +78,7 @@ def read_project(root: Path, records: ReadRecords, *, recorded: bool = False) ->
     strange = files.settings.untrusted and python
     there = records(files.settings.warehouse) if strange or any(m.same_as for m in files.models.values()) else {}
     counted, starts = _counted_as(root, files, there), first_starts(files.models)
-    windows = windows_of(files.models, files.sources.entries)
+    windows = settling_windows(files.models, files.sources.entries)
     project = Project(
         root=root, settings=files.settings, models=files.models, sources=files.sources.entries,
         consumers=files.consumers.entries, consumers_verified=files.consumers.verified,

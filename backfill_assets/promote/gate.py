@@ -231,7 +231,7 @@ def not_in_place(case: Case) -> Iterator[Obstacle]:
             model=name,
             what=f"{case.environment.name} would show rows that were written over published ones:",
             intervals=part,
-            remedy=_restate(case, name, part),
+            remedy=restate_command(restate_argument(name, part)),
         )
 
 
@@ -416,10 +416,6 @@ def _accept(review: PlanReview, finding: Finding, owners: Sequence[str], about: 
     option = f" --for {owners[0]}" if len(about.owners) > 1 and owners[0] else ""
     command = f"backfill approve {review.record.id}{option}"
     return f'mend it, then backfill apply, or accept it: {command} --accept {finding.name}="why it may be so"'
-
-
-def _restate(case: Case, name: str, part: Ranges) -> str:
-    return restate_command(restate_argument(name, part))
 
 
 def _one_type(case: Case, column: TwoTypes) -> str:

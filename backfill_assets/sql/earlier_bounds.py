@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from backfill_assets.core.intervals import Cadence, Interval
 from backfill_assets.sql.places import line_of
+from backfill_assets.sql.select_parts import conjuncts
 from backfill_assets.sql.shifted_times import Shift, added_to_column, is_known, starts, step
 
 _COMPARISONS = (exp.EQ, exp.NullSafeEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
@@ -88,7 +89,7 @@ def _is_within(bound: exp.Expr, other: exp.Expr) -> bool:
     where, column = bound.find_ancestor(*_CONDITIONS), other.find(exp.Column)
     if where is None or column is None:
         return False
-    parts = list(_all_of(where.args["on"] if isinstance(where, exp.Join) else where.this))
+    parts = list(conjuncts(where.args["on"] if isinstance(where, exp.Join) else where.this))
     select = where.parent_select
     alone = select is not None and not select.args.get("joins")
     return any(part is bound for part in parts) and any(
@@ -96,17 +97,6 @@ def _is_within(bound: exp.Expr, other: exp.Expr) -> bool:
         and bool(alone or column.table)
         for part in parts
     )  # fmt: skip
-
-
-def _all_of(condition: exp.Expr) -> Iterator[exp.Expr]:
-    """What has to hold, all of it."""
-    if isinstance(condition, exp.Paren):
-        yield from _all_of(condition.this)
-    elif isinstance(condition, exp.And):
-        yield from _all_of(condition.this)
-        yield from _all_of(condition.expression)
-    else:
-        yield condition
 
 
 def _from_start(part: exp.Expr) -> exp.Column | None:

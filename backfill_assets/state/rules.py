@@ -103,6 +103,7 @@ def declared_rules(project: Project, signers: str = "", *, beside: Rules | None 
     settings = project.settings
     critical = {said.consumers for said in (settings.approvals, *([beside.approvals] if beside else []))}
     asked = (c for c in project.consumers.values() if c.criticality in critical and c.owner)
+    windows = settling_windows(project.models, project.sources)
     return Rules(
         approvals=settings.approvals,
         people=settings.people,
@@ -110,7 +111,7 @@ def declared_rules(project: Project, signers: str = "", *, beside: Rules | None 
         owners={name: model.owner for name, model in project.models.items()},
         validation={name: who for name, model in project.models.items() if (who := model.terms.validation_owner)},
         consumers={c.name: ConsumerRule(owner=c.owner, reads=tuple(sorted(c.reads))) for c in asked},
-        settle={name: window.total_seconds() for name, window in settling_windows(project).items()},
+        settle={name: window.total_seconds() for name, window in windows.items()},
     )
 
 

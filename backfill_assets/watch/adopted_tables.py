@@ -20,7 +20,7 @@ def changed_adopted_tables(look: WatchFacts) -> tuple[Notice, ...]:
         )
         for one in look.adopted
         if (what := _what(one))
-        for remedy in [_remedy(look, one)]
+        for remedy in [_remedy(one)]
     )
 
 
@@ -34,7 +34,7 @@ def _what(one: AdoptedTable) -> str:
     return ""
 
 
-def _remedy(look: WatchFacts, one: AdoptedTable) -> str:
+def _remedy(one: AdoptedTable) -> str:
     last = Ranges(tuple(one.intervals)[-1:])
     again = restate_command(restate_argument(one.model, last))
     stop = "stop its writers: the model's query has taken over" if one.head >= 0 else "bring its files back"

@@ -121,7 +121,7 @@ def read(place: Context) -> dict[str, object]:
 
 
 def words(place: Context, plan: Plan) -> list[str]:
-    return frozen_words(plan, place.project.models)
+    return frozen_words(plan)
 
 
 @pytest.fixture

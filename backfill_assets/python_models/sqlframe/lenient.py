@@ -66,9 +66,7 @@ def _guarded(node: ast.stmt, name: str) -> list[ast.stmt]:
     try:
         body = _rewritten(node)
     except Escape:
-        raised = ast.copy_location(ast.Raise(ast.Call(ast.Name(ESCAPE, ast.Load()), [ast.Constant(name)], [])), node)
-        escaped.pop()
-        body: list[ast.stmt] = [raised]
+        return [known]
     handler = ast.ExceptHandler(ast.Name(ESCAPE, ast.Load()), None, [known])
     return [ast.copy_location(ast.Try(body, [handler], [], []), node)]
 

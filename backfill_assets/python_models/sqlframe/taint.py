@@ -125,12 +125,17 @@ def _changed(of: Any) -> Any:
     set on a stand-in need not be what it is on Spark's."""
     if isinstance(of, FunctionType | ModuleType):
         names = of.__globals__ if isinstance(of, FunctionType) else vars(of)
-        own = CALL in names.get("__builtins__", ())
+        own = _is_rewritten(names)
     else:
         own = (of if isinstance(of, type) else type(of)).__module__ in authors
     if not own:
         raise Escape("an attribute is set of what is not the author's")
     return of
+
+
+def _is_rewritten(names: Mapping[str, Any]) -> bool:
+    """Whether these are the globals of an author's module."""
+    return CALL in names.get("__builtins__", ())
 
 
 def _setattr(of: Any, name: str, value: Any) -> None:
@@ -170,7 +175,7 @@ def _keeps(function: Any) -> bool:
     if isinstance(function, MethodType):
         function = function.__func__
     if isinstance(function, FunctionType):
-        return function.__module__.startswith(_HERE) or CALL in function.__globals__.get("__builtins__", ())
+        return function.__module__.startswith(_HERE) or _is_rewritten(function.__globals__)
     if isinstance(function, type) and function not in _PLAIN_CALLS:
         return function.__module__.startswith(_HERE) or _keeps(function.__init__)
     if isinstance(function, BuiltinFunctionType) and isinstance(function.__self__, list | dict):

@@ -168,4 +168,4 @@ def test_settled_by_local_days() -> None:
     known = Settling(clock=late, since_days={"m": late})
     assert str(known.provisional("m", a_model("m", time_zone=TOKYO).calendar, shown)) == "2024-01-06..2024-01-09"
     project = a_project(a_model("u", "raw", settle=3600), a_model("d", "u", time_zone=TOKYO))
-    assert settling_windows(project) == {"u": HOUR, "d": HOUR + timedelta(days=1)}
+    assert settling_windows(project.models, project.sources) == {"u": HOUR, "d": HOUR + timedelta(days=1)}

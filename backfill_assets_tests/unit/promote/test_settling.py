@@ -710,6 +710,6 @@ def test_a_window_is_inherited() -> None:
         a_model("free"),
     )
     sources = {"raw": replace(project.sources["raw"], settle=86400 * 14)}
-    found = settling_windows(replace(project, sources=sources))
+    found = settling_windows(project.models, sources)
     assert {name: window.days for name, window in found.items()} == {"a": 14, "own": 20, "monthly": 14, "of_month": 45}
     assert Upstream(name="a") in project.models["own"].upstreams
