@@ -55,9 +55,7 @@ class _Modules:
         names = {_name(file, place) for file in self._texts for place in self._places}
         self.names = {name for name in names if name and name.partition(".")[0] not in _OTHERS}
         self.loaded: dict[str, ModuleType] = {}
-        self._hidden: dict[
-            str, ModuleType
-        ] = {}  # others of the same names, while these are found
+        self._hidden: dict[str, ModuleType] = {}  # others of the same names, while these are found
         self._scopes = 0
 
     @contextmanager

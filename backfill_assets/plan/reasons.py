@@ -32,7 +32,7 @@ def reasons(
             continue
         reads = reads_of(project.signatures.get(name, UNKNOWN), upstream.name)
         if not reads:
-            found.append(f"its code cannot be taken apart, so any change of {upstream.name} counts")
+            found.append(f"{_whole(project, name)}, so any change of {upstream.name} counts")
             touched = True
         elif hit := affects(change, frozenset(reads)):
             where = sorted({w for column in hit for w in reads[column]}, key=lambda w: (w != ROWS, w))
@@ -52,7 +52,15 @@ def reasons(
     around = tuple(why for why in itself.around if not (touched and why == UNTOLD)) if itself else ()
     if touched or (around and not (itself and itself.code)):
         return (*around, *found)
-    return (AS_WRITTEN if itself and not itself.code else OWN_CODE, *around, *found)
+    if itself and not itself.code:
+        return (AS_WRITTEN, *around, *found)
+    whole = (f"{_whole(project, name)}: it is compared as a whole",) if name in project.whole else ()
+    return (OWN_CODE, *whole, *around, *found)
+
+
+def _whole(project: Project, name: str) -> str:
+    why = project.whole.get(name)
+    return f"its code cannot be taken apart ({why})" if why else "its code cannot be taken apart"
 
 
 def reads_of(signature: Signature, upstream: str) -> dict[str, set[str]]:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from backfill_assets.core.errors import Problem, ProjectError
+from backfill_assets.core.escaping import one_line
 from backfill_assets.core.masking import with_masks
 from backfill_assets.core.model import Column, Model, Override, Project, Signature, Source
 from backfill_assets.core.readiness import with_readiness
@@ -85,7 +86,7 @@ def read_project(root: Path, records: ReadRecords, *, recorded: bool = False) ->
         columns={name: found.columns for name, found in files.outputs.items()},
         lineage={name: found.lineage for name, found in files.outputs.items()}, signatures=counted.signatures,
         fingerprints={name: version_of(counted.signatures[name]) for name in files.models},
-        overrides=counted.overrides,
+        overrides=counted.overrides, whole={name: one_line(why) for name, why in files.whole.items()},
         warnings={n: (*counted.warnings[n], *_remarks(root, files, counted, starts, windows, n)) for n in files.models},
     )  # fmt: skip
     return Reading(
@@ -113,6 +114,8 @@ class _Files:
     """The SQL of Python models; None for those that are not run."""
     failed: Mapping[str, str]
     """Python models that this machine could not take apart, and what failed of it."""
+    whole: Mapping[str, str]
+    """Python models that have no SQL, and what of their code stands in its way."""
     visible: Mapping[str, tuple[Column, ...]]
     """By model and source: the columns that readers see."""
     hidden: Mapping[str, Sequence[FunctionUse]]
@@ -132,11 +135,12 @@ def _read_files(root: Path, *, recorded: bool) -> _Files:
     consumers = read_consumers(root, [d.name for d in drafts], settings.environment, problems)
 
     failed: dict[str, str] = {}
+    whole: dict[str, str] = {}
 
     def compiling(functions: list[PythonFunction]) -> Mapping[str, str | None]:
         if settings.untrusted:
             return {f.name: None for f in functions}
-        return compile_functions(functions, cache_folder(root) / "python", failed)
+        return compile_functions(functions, cache_folder(root) / "python", failed, whole)
 
     columns = all_columns(root, linked, declared.entries, compiling, problems)
     models: dict[str, Model] = {}
@@ -172,6 +176,7 @@ def _read_files(root: Path, *, recorded: bool) -> _Files:
         outputs=columns.outputs,
         compiled=columns.compiled,
         failed=failed,
+        whole=whole,
         visible=columns.visible,
         hidden=hidden,
         problems=problems,

@@ -56,22 +56,35 @@ class PythonFunction:
     """The project's other files that it may import: those that `digest` is of."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """A function's SQL, or why it has none."""
+
+    sql: str | None = None
+    why: str = ""
+
+
 def compile_functions(
-    functions: Sequence[PythonFunction], cache: Path | None, failed: dict[str, str] | None = None
+    functions: Sequence[PythonFunction],
+    cache: Path | None,
+    failed: dict[str, str] | None = None,
+    whole: dict[str, str] | None = None,
 ) -> Mapping[str, str | None]:
     """Each model's Spark SQL; None when SQLFrame cannot express it, or when SQL would not show all that it does.
 
-    What the machine failed at is left out, and not remembered: `failed` gets the reason, by model.
+    What the machine failed at is left out, and not remembered: `failed` gets the reason, by model. `whole` gets, of
+    those without SQL, what stands in its way, with the place in their code.
 
     An upstream is one quoted identifier in it (`raw.orders` in backquotes); the interval is the worker's START and END.
     What is not in the folder `cache` is compiled by one start of the worker; without misses nothing is started.
     """
-    found: dict[str, str | None] = {}
+    found: dict[str, Compiled] = {}
     missing: dict[str, PythonFunction] = {}
     keys = {f.name: _key(f) for f in functions}
     for function in functions:
         if not all(upstream.columns for upstream in function.upstreams):
-            found[function.name] = None
+            unknown = next(u.table for u in function.upstreams if not u.columns)
+            found[function.name] = Compiled(why=f"nobody knows the columns of {unknown}")
             continue
         try:
             found[function.name] = _read(cache, keys[function.name])
@@ -79,26 +92,28 @@ def compile_functions(
             missing[function.name] = function
     if missing:
         faults: dict[str, str] = {}
-        for name, text in _compile(list(missing.values()), faults).items():
-            found[name] = text
-            _write(cache, keys[name], text)
+        for name, compiled in _compile(list(missing.values()), faults).items():
+            found[name] = compiled
+            _write(cache, keys[name], compiled)
         if failed is not None:
             failed.update({n: faults.get(n, NO_ANSWER) for n in missing if n not in found})
-    return {function.name: found[function.name] for function in functions if function.name in found}
+    if whole is not None:
+        whole.update({name: compiled.why for name, compiled in found.items() if compiled.sql is None})
+    return {function.name: found[function.name].sql for function in functions if function.name in found}
 
 
-def _compile(functions: list[PythonFunction], faults: dict[str, str]) -> dict[str, str | None]:
+def _compile(functions: list[PythonFunction], faults: dict[str, str]) -> dict[str, Compiled]:
     """What the worker answers; `faults` gets what failed of the machine."""
     request = json.dumps({"seconds": SECONDS, "bytes": BYTES, "functions": [asdict(f) for f in functions]}, default=str)
     answers = _ask(request.encode(), _START + SECONDS * len(functions))
-    compiled: dict[str, str | None] = {}
+    compiled: dict[str, Compiled] = {}
     for line in answers.splitlines():
         with suppress(ValueError):  # the last line of a worker that was killed
-            name, text, fault = json.loads(line)
+            name, text, fault, why = json.loads(line)
             if fault:
                 faults[name] = fault
             else:
-                compiled[name] = text
+                compiled[name] = Compiled(sql=text, why=why)
     return compiled
 
 
@@ -154,22 +169,22 @@ def _worker_digest() -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(_WORKER.glob("*.py")))).hexdigest()
 
 
-def _read(cache: Path | None, key: str) -> str | None:
+def _read(cache: Path | None, key: str) -> Compiled:
     """What the cache holds for a key. Raises _Miss; a file that is not as `_write` makes it is a miss too."""
     if cache is None:
         raise _Miss
     try:
         match json.loads(read_private(cache / f"{key}.json")):
-            case {"sql": str() | None as text}:
-                return text
+            case {"sql": str() | None as text, "why": str(why)}:
+                return Compiled(sql=text, why=why)
             case _:
                 raise _Miss
     except (OSError, ValueError):
         raise _Miss from None
 
 
-def _write(cache: Path | None, key: str, text: str | None) -> None:
+def _write(cache: Path | None, key: str, compiled: Compiled) -> None:
     if cache is None:
         return
     with suppress(OSError):  # a folder that cannot be written costs time only
-        write_private(cache / f"{key}.json", json.dumps({"sql": text}))
+        write_private(cache / f"{key}.json", json.dumps(asdict(compiled)))

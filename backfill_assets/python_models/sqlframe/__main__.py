@@ -1,5 +1,5 @@
-"""The worker: a request on stdin, a line `[name, SQL or null, what failed of the machine]` for each function on
-stdout."""
+"""The worker: a request on stdin, a line `[name, SQL or null, what failed of the machine, why it has no SQL]` for each
+function on stdout."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from backfill_assets.python_models.sqlframe.compiling import compile_function
-from backfill_assets.python_models.sqlframe.machine_faults import machine_fault
+from backfill_assets.python_models.sqlframe.machine_faults import machine_fault, reason
 from backfill_assets.python_models.sqlframe.patches import mend_sqlframe
-from backfill_assets.python_models.sqlframe.sandbox import MACHINE, Limits, confine, wait
+from backfill_assets.python_models.sqlframe.sandbox import MACHINE, WHOLE, Answer, Limits, confine, wait
 
 
 def main() -> None:
@@ -27,9 +27,8 @@ def main() -> None:
             answers.flush()
 
 
-def _in_child(function: Mapping[str, Any], limits: Limits) -> tuple[str | None, str]:
-    """The SQL by a child process, and what failed of the machine: what one function hangs in, breaks or leaves behind
-    is no other's concern."""
+def _in_child(function: Mapping[str, Any], limits: Limits) -> Answer:
+    """The answer of a child process: what one function hangs in, breaks or leaves behind is no other's concern."""
     files = {Path(p): Path(p).read_text(encoding="utf-8-sig") for p in function["files"] if Path(p).is_file()}
     reading, writing = os.pipe()
     child = os.fork()
@@ -42,10 +41,10 @@ def _in_child(function: Mapping[str, Any], limits: Limits) -> tuple[str | None, 
                 file.write(text)
             os._exit(0)
         except BaseException as error:
-            print(f"{function['name']}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
-            if fault := machine_fault(error, {Path(function["path"]), *files}, limits.bytes):
-                os.write(writing, fault.encode("utf-8", "replace"))
-                os._exit(MACHINE)
+            fault = machine_fault(error, {Path(function["path"]), *files}, limits.bytes)
+            why = fault or reason(error, Path(function["root"]), {Path(function["path"]), *files})
+            os.write(writing, why.encode("utf-8", "replace"))
+            os._exit(MACHINE if fault else WHOLE)
         finally:
             os._exit(1)
     os.close(writing)

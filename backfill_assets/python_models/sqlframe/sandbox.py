@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from backfill_assets.python_models.sqlframe.escape import Escape
 from backfill_assets.python_models.sqlframe.kernel import kernel_layers
@@ -25,8 +25,8 @@ from backfill_assets.python_models.sqlframe.kernel import kernel_layers
 _ANSWER = 8 << 20
 """Bytes that an answer may have."""
 _LONGEST = 300
-MACHINE = 75
-"""How a child ends that failed for a reason of the machine, which it wrote down."""
+MACHINE, WHOLE = 75, 76
+"""How a child ends that failed for a reason of the machine, or of the function's, which it wrote down."""
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _REFUSED = (
     "socket.", "subprocess.", "os.", "shutil.", "tempfile.", "ctypes.", "mmap.", "pty.", "fcntl.", "signal.",
@@ -65,8 +65,16 @@ def confine(limits: Limits, *, keep: int) -> None:
     sys.addaudithook(_auditing(readable))
 
 
-def wait(child: int, reading: int, limits: Limits) -> tuple[str | None, str]:
-    """What the child wrote: None when it failed, took too long or wrote too much; and what failed of the machine."""
+class Answer(NamedTuple):
+    """What became of a function: its SQL, what failed of the machine, or why it has none."""
+
+    sql: str | None = None
+    fault: str = ""
+    why: str = ""
+
+
+def wait(child: int, reading: int, limits: Limits) -> Answer:
+    """What the child wrote; no SQL when it failed, took too long or wrote too much."""
     found, until = bytearray(), time.monotonic() + limits.seconds
     with os.fdopen(reading, "rb", buffering=0) as pipe:
         while (left := until - time.monotonic()) > 0 and len(found) <= _ANSWER:
@@ -80,9 +88,16 @@ def wait(child: int, reading: int, limits: Limits) -> tuple[str | None, str]:
     _, status = os.waitpid(child, 0)
     _kill(child)  # and whatever it may have started
     said = found.decode("utf-8", "replace")
-    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == MACHINE:
-        return None, said[:_LONGEST] or "no reason was given"
-    return (said if status == 0 else None), ""
+    if status == 0:
+        return Answer(sql=said)
+    match os.waitstatus_to_exitcode(status):
+        case code if code == MACHINE:
+            return Answer(fault=said[:_LONGEST] or "no reason was given")
+        case code if code == WHOLE:
+            return Answer(why=said[:_LONGEST])
+        case _:
+            allowed = f"{limits.seconds} s, {limits.bytes >> 20} MiB"
+            return Answer(why=f"it ended its process, or takes more than it may ({allowed})")
 
 
 def _kill(child: int) -> None:

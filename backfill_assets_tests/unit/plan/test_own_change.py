@@ -149,3 +149,21 @@ def test_a_machine_that_cannot_look_into_a_python_model(tmp_path: Path, monkeypa
         write_events(apart, days=2)
         released(apart)
     assert planned(apart).because["total"] == (APART_BY_NOW,)
+
+
+def test_what_of_the_code_makes_it_one_whole(tmp_path: Path) -> None:
+    """The line and what is done there; also where only what it reads changed, and where the project was remembered."""
+    columns = 'grain=["ds"], columns={"ds": "date", "n": "bigint"}'
+    python = PYTHON.replace('grain=["ds"]', columns).replace('alias("n"))', 'alias("n")).fillna(0)')
+    reader = python.replace("total", "again").replace('"raw.events"', '"total"').replace('to_date("at")', 'col("ds")')
+    reader = reader.replace('F.col("at")', 'F.col("ds")')
+    root = write_project(tmp_path, {"total.py": python, "again.py": reader}, clock="2024-01-03")
+    write_events(root, days=2)
+    released(root)
+    (root / "models" / "total.py").write_text(python.replace("fillna(0)", "fillna(1)"))
+    for _ in range(2):
+        because = planned(root).because
+        why = "its code cannot be taken apart (models/total.py:9: DataFrame.fillna)"
+        assert because["total"] == (OWN_CODE, f"{why}: it is compared as a whole")
+        why = "its code cannot be taken apart (models/again.py:9: DataFrame.fillna)"
+        assert because["again"] == (f"{why}, so any change of total counts",)

@@ -18,7 +18,13 @@ from sqlglot import exp
 
 import backfill_assets.demo
 from backfill_assets.python_models import compiled as python_sql
-from backfill_assets.python_models.compiled import NO_ANSWER, PythonFunction, PythonUpstream, compile_functions
+from backfill_assets.python_models.compiled import (
+    NO_ANSWER,
+    Compiled,
+    PythonFunction,
+    PythonUpstream,
+    compile_functions,
+)
 from backfill_assets.python_models.sqlframe.compiling import first_probe
 
 DEMO = Path(backfill_assets.demo.__file__).parent
@@ -377,18 +383,22 @@ def test_what_is_in_the_cache_starts_nothing(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"sql": 1}', "{}"])
 def test_a_corrupt_cache_file_is_a_miss(content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is not what was written is compiled again and replaced."""
-    monkeypatch.setattr(python_sql, "_compile", lambda functions, _: {f.name: "SELECT 1" for f in functions})
+    monkeypatch.setattr(
+        python_sql, "_compile", lambda functions, _: {f.name: Compiled(sql="SELECT 1") for f in functions}
+    )
     compile_functions([function("good", "return a")], tmp_path)
     (file,) = tmp_path.iterdir()
     file.write_text(content, encoding="utf-8")
-    monkeypatch.setattr(python_sql, "_compile", lambda functions, _: {f.name: "SELECT 2" for f in functions})
+    monkeypatch.setattr(
+        python_sql, "_compile", lambda functions, _: {f.name: Compiled(sql="SELECT 2") for f in functions}
+    )
     assert compile_functions([function("good", "return a")], tmp_path) == {"good": "SELECT 2"}
-    assert json.loads(file.read_text(encoding="utf-8")) == {"sql": "SELECT 2"}
+    assert json.loads(file.read_text(encoding="utf-8")) == {"sql": "SELECT 2", "why": ""}
 
 
 def test_a_worker_that_was_stopped_is_not_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What got no answer has no SQL now, and is asked again the next time."""
-    said = b'["one", "SELECT 1", ""]\n["two", "SEL'
+    said = b'["one", "SELECT 1", "", ""]\n["two", "SEL'
     monkeypatch.setattr(python_sql, "_ask", lambda request, seconds: said)
     functions = [function("one", "return a"), function("two", "return b")]
     failed: dict[str, str] = {}
@@ -428,11 +438,32 @@ def test_an_error_that_an_author_raises_is_a_property_of_the_code(tmp_path: Path
     assert compile_functions([raised], tmp_path, failed) == {"m": None} and not failed
 
 
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("a = a.select('k')\nreturn a.fillna(0)", "models/m.py:15: DataFrame.fillna"),
+        ("import pandas", "models/m.py:14: import pandas"),
+        ("return a.where(F.col('n') > N).limit(nothing)", "models/m.py:14: NameError: name 'nothing' is not defined"),
+        ("return None", "it returns no DataFrame"),
+        ("while True: pass", "it ended its process, or takes more than it may (1 s, 2048 MiB)"),
+    ],
+)
+def test_why_a_function_has_no_sql(body: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stands in its way, with the line; the same when it is remembered."""
+    monkeypatch.setattr(python_sql, "SECONDS", 1 if "while" in body else python_sql.SECONDS)
+    for _ in range(2):
+        whole: dict[str, str] = {}
+        assert compile_functions([function("m", body)], tmp_path, whole=whole) == {"m": None}
+        assert whole == {"m": why}
+
+
 def test_an_upstream_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the columns of an upstream there is no SQL, and nothing is started to find that out."""
     monkeypatch.setattr(subprocess, "Popen", refuse)
     unknown = function("m", "return a", upstreams=(A, upstream("b", "b")))
-    assert compile_functions([unknown], None) == {"m": None}
+    whole: dict[str, str] = {}
+    assert compile_functions([unknown], None, whole=whole) == {"m": None}
+    assert whole == {"m": "nobody knows the columns of b"}
 
 
 def test_the_planning_process_stays_light() -> None:
