@@ -45,7 +45,7 @@ from backfill_assets.project.sources import Sources, read_sources
 from backfill_assets.project.spark_settings import read_as_usual
 from backfill_assets.project.sql_files import read_sql_model
 from backfill_assets.project.time_zones import misread_bounds, unnamed_zone, zone_problems
-from backfill_assets.project.undeclared_lookback import unbounded_remarks
+from backfill_assets.project.undeclared_lookback import earlier_remarks
 from backfill_assets.project.whole_intervals import cut_intervals, first_starts, short_first_interval
 from backfill_assets.python_models.compiled import PythonFunction, compile_functions
 from backfill_assets.sql.nondeterministic import FunctionUse
@@ -245,7 +245,7 @@ def _remarks(
     yield from cut_intervals(draft, files.models[name])
     yield from short_first_interval(draft, files.models[name], files.models, starts)
     yield from unnamed_zone(draft, files.models[name], files.models, files.sources.entries)
-    yield from unbounded_remarks(draft, files.outputs[name], files.models, files.sources.entries)
+    yield from earlier_remarks(draft, files.outputs[name], files.models, files.sources.entries, files.visible)
     yield from later_remarks(draft, files.outputs[name], files.models, files.sources.entries, files.visible, windows)
     yield from remarks(draft, files.hidden.get(name, ()), files.outputs[name], counted.tables)
 

@@ -5,16 +5,16 @@ What is read from a time before `:start` on is a problem; what is read from no t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.intervals import Cadence
-from backfill_assets.core.model import Model, Source
+from backfill_assets.core.model import Column, Model, Source
 from backfill_assets.project.draft import Draft
 from backfill_assets.project.header import Header
 from backfill_assets.project.outputs import Outputs
 from backfill_assets.sql.earlier_bounds import earlier_bounds
-from backfill_assets.sql.unbounded_reads import unbounded_reads
+from backfill_assets.sql.earlier_reads import EarlierRead, TimedUpstream, earlier_reads
 
 
 def lookback_problems(draft: Draft) -> Iterator[Problem]:
@@ -36,27 +36,72 @@ def lookback_problems(draft: Draft) -> Iterator[Problem]:
             yield _too_short(draft, header, intervals, bound.line)
 
 
-def unbounded_remarks(
-    draft: Draft, outputs: Outputs, models: Mapping[str, Model], sources: Mapping[str, Source]
+def earlier_remarks(
+    draft: Draft,
+    outputs: Outputs,
+    models: Mapping[str, Model],
+    sources: Mapping[str, Source],
+    columns: Mapping[str, Sequence[Column]],
 ) -> Iterator[Problem]:
-    """A warning for each upstream of a model of SQL of which it reads every interval until some time."""
+    """A warning for each upstream of a model of SQL of which it reads all earlier intervals, or, by way of other
+    tables' rows, more of them than the header says; and for each source that it reads by another time than the source
+    is said to be of. `columns` are those of upstreams."""
     header = draft.header
-    if header is None or draft.sql is None or (header.lookback == 0 and "lookback" in header.model_fields_set):
+    if draft.name not in models or header is None or draft.sql is None:
         return
-    times = {f"@{key}": _time_column(name, models, sources) for key, name in outputs.names.items()}
-    for read in unbounded_reads(outputs.scopes, {key: time.lower() for key, time in times.items() if time}):
-        name, time, unit = outputs.names[read.table[1:]], times[read.table], header.cadence.unit
-        yield draft.problem(
-            draft.code_line + read.line - 1,
-            what=f"the query reads {name} from its beginning on: nothing bounds its `{time}` below",
-            why=f"where old rows of {name} are restated or come late, {unit}s that depend on them stay as they are",
-            fix=f"read from a time before `:start` on, and say by `lookback` how many {unit}s that is; or write "
-            f"`lookback: 0`, if rows of {name} that are old never change",
-        )
+    if header.lookback == 0 and "lookback" in header.model_fields_set:
+        return
+    tables: dict[str, TimedUpstream] = {}
+    for key, name in outputs.names.items():
+        if name in models:
+            tables[f"@{key}"] = TimedUpstream(time=models[name].time_column, cadence=models[name].cadence)
+        elif time := sources[name].time_column:
+            times = [c.name for c in columns.get(name, ()) if (c.type or "").startswith(("date", "timestamp"))]
+            others = [other for other in times if other.lower() != time.lower()]
+            tables[f"@{key}"] = TimedUpstream(time=time, others=others)
+    own = models[draft.name]
+    for read in earlier_reads(outputs.scopes, tables, own.time_column, own.cadence):
+        name, time = outputs.names[read.table[1:]], tables[read.table].time
+        if read.by:
+            if not (own.settle or sources[name].settle):
+                yield _by_another_time(draft, header, read, name, time)
+        elif read.intervals is None:
+            yield _unbounded(draft, header, read, name, time)
+        elif read.intervals > header.lookback:
+            yield _by_rows(draft, header, read, name)
 
 
-def _time_column(name: str, models: Mapping[str, Model], sources: Mapping[str, Source]) -> str:
-    return models[name].time_column if name in models else sources[name].time_column or ""
+def _unbounded(draft: Draft, header: Header, read: EarlierRead, name: str, time: str) -> Problem:
+    unit = header.cadence.unit
+    return draft.problem(
+        draft.code_line + read.line - 1,
+        what=f"the query reads {name} from its beginning on: nothing bounds its `{time}` below",
+        why=f"where old rows of {name} are restated or come late, {unit}s that depend on them stay as they are",
+        fix=f"read from a time before `:start` on, and say by `lookback` how many {unit}s that is; or write "
+        f"`lookback: 0`, if rows of {name} that are old never change",
+    )
+
+
+def _by_another_time(draft: Draft, header: Header, read: EarlierRead, name: str, time: str) -> Problem:
+    unit = header.cadence.unit
+    return draft.problem(
+        draft.code_line + read.line - 1,
+        what=f"the query reads {name} by `{read.by}`, and the `time_column` of {name} is `{time}`",
+        why=f"of rows that come late, `{time}` does not say which {unit}s of the model they are of: none is noticed",
+        fix=f"write `time_column: {read.by}` in sources.yml; or, by `settle: N days`, how late rows come, so that "
+        f"routine runs compute these {unit}s again",
+    )
+
+
+def _by_rows(draft: Draft, header: Header, read: EarlierRead, name: str) -> Problem:
+    unit, count = header.cadence.unit, read.intervals
+    said = f"and `lookback: {header.lookback}` says fewer" if header.lookback else "and the header has no `lookback`"
+    return draft.problem(
+        draft.code_line + read.line - 1,
+        what=f"the query reads {name} from {count} {unit}{'s' * (count != 1)} before `:start` on, {said}",
+        why=f"where rows of {name} are restated or come late, later {unit}s that depend on them stay as they are",
+        fix=f"write `lookback: {count}` into the header; or `lookback: 0`, if rows of {name} that are old never change",
+    )
 
 
 def _undeclared(draft: Draft, header: Header, intervals: int | None, line: int) -> Problem:

@@ -17,8 +17,9 @@ from sqlglot.optimizer.scope import Scope
 from backfill_assets.core.intervals import Cadence
 from backfill_assets.core.model import Column
 from backfill_assets.sql.places import line_of
+from backfill_assets.sql.scope_column import ScopeColumn, SeenColumns, named_column
 from backfill_assets.sql.select_parts import conditions
-from backfill_assets.sql.shifted_times import Shift, is_known, starts, step
+from backfill_assets.sql.shifted_times import Shift, shifted, starts
 
 _LEAST = timedelta(microseconds=1)
 _DAY = Shift(floor="DAY")
@@ -61,29 +62,12 @@ def later_reads(scopes: Sequence[Scope], tables: Mapping[str, TimedTable], caden
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Ref:
-    """A column of a table, by the tables' names within a SELECT."""
-
-    scope: Scope
-    alias: str
-    name: str
-
-    @property
-    def key(self) -> tuple[int, str, str]:
-        return id(self.scope.expression), self.alias, self.name
-
-    def is_in(self, node: exp.Expr) -> bool:
-        """Whether an expression reads it."""
-        return any(c.table == self.alias and c.name.lower() == self.name for c in node.find_all(exp.Column))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Origin:
     """Where a column comes from: `through` are its names in each SELECT, the outermost first. `day`: it has days."""
 
     table: str
     name: str
-    through: Sequence[_Ref]
+    through: Sequence[ScopeColumn]
     day: bool
 
 
@@ -174,14 +158,14 @@ def _ends(cadence: Cadence) -> Iterator[datetime]:
     yield from islice(starts(cadence, every=True), 48)
 
 
-def _time_of(scope: Scope, alias: str, tables: Mapping[str, TimedTable]) -> _Ref | None:
+def _time_of(scope: Scope, alias: str, tables: Mapping[str, TimedTable]) -> ScopeColumn | None:
     """The time column of a table, or of what passes on the rows of one, by its name in a SELECT."""
     source = scope.selected_sources[alias][1]
     if isinstance(source, exp.Table):
         table = tables.get(source.name)
-        return _Ref(scope=scope, alias=alias, name=table.time.lower()) if table else None
+        return ScopeColumn(scope, alias, table.time.lower()) if table else None
     for output in _outputs(source):
-        ref = _Ref(scope=scope, alias=alias, name=output.alias_or_name.lower())
+        ref = ScopeColumn(scope, alias, output.alias_or_name.lower())
         origin = _origin(ref, tables)
         if origin is not None and tables[origin.table].time.lower() == origin.name:
             return ref
@@ -192,16 +176,16 @@ def _outputs(scope: Scope) -> Sequence[exp.Expr]:
     return scope.expression.selects if isinstance(scope.expression, exp.Select) else ()
 
 
-def _origin(ref: _Ref, tables: Mapping[str, TimedTable]) -> _Origin | None:
+def _origin(ref: ScopeColumn, tables: Mapping[str, TimedTable]) -> _Origin | None:
     """Of a column that subqueries pass on as it is, or as its day; None for anything else."""
     through, day = [ref], False
     while (source := _source(ref)) is not None and isinstance(source, Scope):
         output = next((o for o in _outputs(source) if o.alias_or_name.lower() == ref.name), None)
-        shifted = _shifted(output.unalias()) if output is not None else None
-        if shifted is None or not isinstance(shifted[0], exp.Column) or any(s != _DAY for s in shifted[1]):
+        made = shifted(output.unalias()) if output is not None else None
+        if made is None or not isinstance(made[0], exp.Column) or any(s != _DAY for s in made[1]):
             return None
-        day = day or bool(shifted[1])
-        ref = _Ref(scope=source, alias=shifted[0].table, name=shifted[0].name.lower())
+        day = day or bool(made[1])
+        ref = ScopeColumn(source, made[0].table, made[0].name.lower())
         through.append(ref)
     if not isinstance(source, exp.Table) or source.name not in tables:
         return None
@@ -209,13 +193,13 @@ def _origin(ref: _Ref, tables: Mapping[str, TimedTable]) -> _Origin | None:
     return _Origin(table=source.name, name=ref.name, through=through, day=day)
 
 
-def _source(ref: _Ref) -> exp.Expr | Scope | None:
+def _source(ref: ScopeColumn) -> exp.Expr | Scope | None:
     """What has the column; None where it is pivoted."""
     node, source = ref.scope.selected_sources.get(ref.alias, (None, None))
     return None if node is None or node.args.get("pivots") else source
 
 
-def _limits(ref: _Ref, tables: Mapping[str, TimedTable], seen: frozenset[tuple[int, str, str]]) -> list[_Limit] | None:
+def _limits(ref: ScopeColumn, tables: Mapping[str, TimedTable], seen: SeenColumns) -> list[_Limit] | None:
     """What bounds a column above; None where a condition on it is not understood. `seen`: columns that are asked about
     already."""
     origin = _origin(ref, tables)
@@ -244,7 +228,7 @@ def _conditions(scope: Scope) -> Iterator[exp.Expr]:
             yield condition
 
 
-def _is_around(condition: exp.Expr, seen: frozenset[tuple[int, str, str]]) -> bool:
+def _is_around(condition: exp.Expr, seen: SeenColumns) -> bool:
     """Whether a condition is on a subquery that asks about its columns already."""
     return any((id(select), key[1], key[2]) == key for select in condition.find_all(exp.Select) for key in seen)
 
@@ -254,7 +238,7 @@ def _places_of_groups(scope: Scope) -> Sequence[exp.Expr]:
     return [place for key in ("having", "qualify") if (place := scope.expression.args.get(key)) is not None]
 
 
-def _is_below_only(condition: exp.Expr, ref: _Ref) -> bool:
+def _is_below_only(condition: exp.Expr, ref: ScopeColumn) -> bool:
     """Whether a condition bounds a column below, or says only that there is one."""
     if isinstance(condition, exp.Not):
         return isinstance(condition.this, exp.Is) and isinstance(condition.this.this, exp.Column)
@@ -264,7 +248,7 @@ def _is_below_only(condition: exp.Expr, ref: _Ref) -> bool:
 
 
 def _limit(
-    condition: exp.Expr, ref: _Ref, tables: Mapping[str, TimedTable], seen: frozenset[tuple[int, str, str]]
+    condition: exp.Expr, ref: ScopeColumn, tables: Mapping[str, TimedTable], seen: SeenColumns
 ) -> list[_Limit] | None:
     """What a condition says that a column is at most: nothing new of columns that are `seen`."""
     match condition:
@@ -278,7 +262,7 @@ def _limit(
                 column, bound = bound, column
         case _:
             return None
-    own, other = _shifted(column), _shifted(bound)
+    own, other = shifted(column), shifted(bound)
     if own is None or other is None or not isinstance(own[0], exp.Column) or ref.is_in(bound):
         return None
     if any(s.floor not in ("", "DAY") for s in own[1]):
@@ -288,7 +272,7 @@ def _limit(
         if other[0].name != "end":
             return None
         return [_Limit(node=condition, shifts=other[1], back=own[1], strict=strict)]
-    target = _named(ref.scope, other[0])
+    target = named_column(ref.scope, other[0])
     if target is not None and target.key in seen:
         return []
     origin = _origin(target, tables) if target else None
@@ -297,35 +281,6 @@ def _limit(
         return None
     day = origin.day or not tables[origin.table].type(origin.name)
     return [_Limit(node=condition, of=tuple(of), day=day, shifts=other[1], back=own[1], strict=strict)]
-
-
-def _named(scope: Scope | None, column: exp.Expr) -> _Ref | None:
-    """The column that an expression of a SELECT names, which may be of one around it."""
-    table = column.text("table")
-    while scope is not None and table not in scope.selected_sources:
-        scope = scope.parent
-    return _Ref(scope=scope, alias=table, name=column.name.lower()) if scope is not None and table else None
-
-
-def _shifted(node: exp.Expr) -> tuple[exp.Expr, tuple[Shift, ...]] | None:
-    """The column or the end of the interval that an expression is made of, and the way from it; None for others."""
-    found: list[Shift] = []
-    while not isinstance(node, (exp.Column, exp.Placeholder)):
-        child = _child(node)
-        taken = step(node, child) if child is not None and is_known(node) else None
-        if child is None or taken is None or any(s.earlier for s in taken):
-            return None
-        found += taken
-        if isinstance(node, (exp.TsOrDsAdd, exp.AddMonths)):
-            found.append(_DAY)
-        node = child
-    return node, tuple(reversed(found))
-
-
-def _child(node: exp.Expr) -> exp.Expr | None:
-    """What of a node is made of a column or an end of the interval, where that is one part of it."""
-    parts = [p for p in node.iter_expressions() if p.find(exp.Column, exp.Placeholder)]
-    return parts[0] if len(parts) == 1 else None
 
 
 def _has_other_times(origin: _Origin, table: TimedTable) -> bool:

@@ -102,6 +102,27 @@ def step(node: exp.Expr, child: exp.Expr) -> list[Shift] | None:
     return None
 
 
+def shifted(node: exp.Expr) -> tuple[exp.Expr, tuple[Shift, ...]] | None:
+    """The column or the end of the interval that an expression is made of, and the way from it; None for others."""
+    found: list[Shift] = []
+    while not isinstance(node, (exp.Column, exp.Placeholder)):
+        child = _child(node)
+        taken = step(node, child) if child is not None and is_known(node) else None
+        if child is None or taken is None or any(s.earlier for s in taken):
+            return None
+        found += taken
+        if isinstance(node, (exp.TsOrDsAdd, exp.AddMonths)):
+            found.append(Shift(floor="DAY"))
+        node = child
+    return node, tuple(reversed(found))
+
+
+def _child(node: exp.Expr) -> exp.Expr | None:
+    """What of a node is made of a column or an end of the interval, where that is one part of it."""
+    parts = [p for p in node.iter_expressions() if p.find(exp.Column, exp.Placeholder)]
+    return parts[0] if len(parts) == 1 else None
+
+
 def _is_earlier(node: exp.Expr) -> bool:
     """Whether a time that a function is called with is before `:start`: what the function makes of it is not known."""
     for inner in node.find_all(exp.Placeholder):

@@ -181,12 +181,12 @@ def test_a_bound_is_of_its_table(tmp_path: Path, condition: str, pruning: bool) 
     assert ("has no `lookback`" not in said) is pruning
 
 
-def remarks(root: Path, query: str, header: str = "") -> list[str]:
+def remarks(root: Path, query: str, header: str = "", *, sources: str = SOURCES) -> list[str]:
     """What the project warns of a model `roll`, by line."""
     text = f"/*\nstart: 2024-01-01\ngrain: [ds]\n{header}*/\n{query}\n"
     (root / "models").mkdir(parents=True)
     (root / "backfill.yml").write_text("name: t\n")
-    (root / "sources.yml").write_text(SOURCES)
+    (root / "sources.yml").write_text(sources)
     (root / "models" / "events.sql").write_text(EVENTS)
     (root / "models" / "roll.sql").write_text(text)
     return [f"{w.line}: {w.what}; {w.why}; {w.fix}" for w in load_project(root).warnings["roll"]]
@@ -205,6 +205,18 @@ WITHIN = "e.ds >= :start AND e.ds < :end"
         f"SELECT e.ds, (SELECT sum(clicks) FROM events\nWHERE DATE_ADD(ds, 1) <= :end) n FROM events e WHERE {WITHIN}",
         f"WITH a AS (SELECT clicks, min(ds) AS f FROM events\nWHERE ds < :end GROUP BY clicks) "
         f"SELECT e.ds, a.f FROM events e JOIN a ON a.clicks = e.clicks WHERE {WITHIN}",
+        f"SELECT e.ds FROM events e JOIN events p\nON (p.ds > :start OR p.clicks = 1) WHERE {WITHIN}",
+        "SELECT e.ds FROM events e JOIN (SELECT * FROM events\nWHERE ds >= '2024-01-01') p USING (clicks) "
+        f"WHERE {WITHIN}",
+        f"SELECT e.ds, m.n FROM events e CROSS JOIN (SELECT max(clicks) AS n\nFROM events) AS m WHERE {WITHIN}",
+        f"SELECT e.ds, (SELECT max(clicks)\nFROM events) AS n FROM events e WHERE {WITHIN}",
+        f"SELECT e.ds FROM events e\nJOIN events p USING (clicks) WHERE {WITHIN}",
+        "SELECT f AS ds, count(*) AS n FROM (SELECT clicks, min(ds) AS f\nFROM events GROUP BY clicks) "
+        "WHERE f >= :start AND f < :end GROUP BY f",
+        "SELECT ds, n FROM (SELECT ds, sum(clicks) OVER (ORDER BY ds) AS n\nFROM events) "
+        "WHERE ds >= :start AND ds < :end",
+        "SELECT ds, n FROM (SELECT ds, lag(clicks) OVER (PARTITION BY clicks ORDER BY ds) AS n\nFROM events) "
+        "WHERE ds >= :start AND ds < :end",
     ],
 )
 def test_a_read_from_the_beginning_on_is_a_warning(tmp_path: Path, query: str) -> None:
@@ -221,18 +233,96 @@ def test_a_read_from_the_beginning_on_is_a_warning(tmp_path: Path, query: str) -
         f"SELECT e.ds FROM events e WHERE {WITHIN}",
         "SELECT ds FROM events WHERE ds BETWEEN :start AND date_sub(:end, 1)",
         f"SELECT e.ds FROM events e JOIN events p ON p.ds <= e.ds AND p.ds >= date_sub(e.ds, 3) WHERE {WITHIN}",
-        f"SELECT e.ds FROM events e JOIN events p ON p.ds <= e.ds AND (p.ds > :start OR p.clicks = 1) WHERE {WITHIN}",
         f"SELECT e.ds FROM events e JOIN events p USING (ds) WHERE {WITHIN}",
         f"SELECT e.ds FROM events e JOIN (SELECT * FROM events WHERE ds < :end) p ON p.ds = e.ds WHERE {WITHIN}",
-        f"SELECT e.ds, (SELECT max(clicks) FROM events) AS n FROM events e WHERE {WITHIN}",
         "SELECT ds, n FROM (SELECT ds, count(*) AS n FROM events WHERE ds < :end GROUP BY 1) WHERE ds >= :start",
         "SELECT ds, n FROM (SELECT ds, rank() OVER (PARTITION BY ds ORDER BY clicks) AS n FROM events "
         "WHERE ds < :end) WHERE ds >= :start",
         "SELECT ds, n FROM (SELECT ds, rank() OVER w AS n FROM events WHERE ds < :end "
         "WINDOW w AS (PARTITION BY ds ORDER BY clicks)) WHERE ds >= :start",
         "SELECT ds FROM (SELECT DISTINCT ds, clicks FROM events WHERE ds < :end) WHERE ds >= :start",
+        "SELECT ds FROM (SELECT ds FROM events UNION ALL SELECT ds FROM events) WHERE ds >= :start AND ds < :end",
+        "SELECT ds FROM (SELECT date_add(ds, 3) AS ds FROM events UNION SELECT ds FROM events) "
+        "WHERE ds >= :start AND ds < :end",
+        "WITH e AS (SELECT ds, clicks FROM events), f AS (SELECT ds, sum(clicks) AS n FROM e GROUP BY ds) "
+        "SELECT f.ds, n FROM f JOIN e ON f.ds = e.ds WHERE f.ds >= :start AND f.ds < :end",
+        "WITH days AS (SELECT DISTINCT to_date(event_time) AS day FROM raw.ad_events WHERE event_time >= :start) "
+        "SELECT e.ds FROM events e JOIN days ON days.day = e.ds WHERE e.ds < :end",
+        f"SELECT e.ds FROM events e WHERE {WITHIN} AND e.ds IN (SELECT ds FROM events)",
+        f"SELECT e.ds FROM events e JOIN events p ON year(p.ds) = year(e.ds) WHERE {WITHIN}",
+        f"SELECT e.ds FROM events e JOIN raw.ad_events a USING (campaign_id) WHERE {WITHIN}",
+        "SELECT ds, sum(clicks) AS n FROM events WHERE ds = CAST(:start AS DATE) AND ds < :end GROUP BY ds",
+        "SELECT e.ds FROM events e JOIN events p ON p.ds >= :end - INTERVAL 1 DAY AND p.ds < e.ds + INTERVAL 1 DAY "
+        f"WHERE {WITHIN}",
     ],
 )
 def test_what_is_bounded_or_no_matter_of_time_is_none(tmp_path: Path, query: str) -> None:
     """Bounded on both sides, or passed on to who bounds it; or not by time at all, as what is looked up is."""
     assert remarks(tmp_path / "a", query, "lookback: 3\n") == []
+
+
+@pytest.mark.parametrize(
+    ("on", "days"),
+    [
+        ("p.ds BETWEEN e.ds - INTERVAL 6 DAYS AND e.ds", 6),
+        ("p.ds = date_sub(e.ds, 1)", 1),
+        ("date_add(p.ds, 1) = e.ds", 1),
+        ("e.ds > p.ds AND date_add(p.ds, 6) >= e.ds", 6),
+        ("datediff(e.ds, p.ds) BETWEEN 0 AND 6", 6),
+        ("6 > datediff(e.ds, p.ds)", 6),
+        ("p.ds <= e.ds AND date_trunc('MONTH', p.ds) = date_trunc('MONTH', e.ds)", 30),
+        ("p.ds = e.ds OR p.ds = e.ds - 7", 7),
+        ("add_months(p.ds, 1) = e.ds", 31),
+    ],
+)
+def test_rows_of_earlier_days_by_a_join(tmp_path: Path, on: str, days: int) -> None:
+    """How many days before it is told, and a lookback of so many is enough."""
+    query = f"SELECT e.ds, sum(p.clicks) AS n FROM events e LEFT JOIN events p\nON {on} WHERE {WITHIN} GROUP BY e.ds"
+    [said] = remarks(tmp_path / "a", query)
+    begins = f"6: the query reads events from {days} day{'s' * (days > 1)} before `:start` on, and the header has no"
+    assert said.startswith(begins) and f"write `lookback: {days}` into the header" in said
+    assert [
+        f"`lookback: {days - 1}` says fewer" in w for w in remarks(tmp_path / "b", query, f"lookback: {days - 1}\n")
+    ] == ([True] if days > 1 else [])
+    assert not remarks(tmp_path / "c", query, f"lookback: {days}\n")
+
+
+def test_rows_that_are_moved_to_later_days(tmp_path: Path) -> None:
+    """By a part of a union, by a subquery, or in the query itself."""
+    part = "SELECT date_add(ds, 7) AS ds, clicks\nFROM events"
+    for query in (
+        f"SELECT ds, sum(clicks) AS n FROM (SELECT ds, clicks FROM events UNION ALL {part}) "
+        "WHERE ds >= :start AND ds < :end GROUP BY ds",
+        f"WITH p AS ({part}) SELECT ds, clicks FROM p WHERE ds >= :start AND ds < :end",
+    ):
+        root = tmp_path / str(len(query))
+        [said] = remarks(root, query)
+        assert said.startswith("6: the query reads events from 7 days before `:start` on"), said
+
+
+@pytest.mark.parametrize(
+    ("settle", "model", "warned"),
+    [("", "", True), ("    settle: 5 days\n", "", False), ("", "settle: 5 days\n", False)],
+)
+def test_a_source_that_is_read_by_another_time(tmp_path: Path, settle: str, model: str, warned: bool) -> None:
+    """Late rows are noticed by the source's time column, which does not say of which days they are; unless it is said
+    how late they come."""
+    sources = SOURCES.replace("columns: {", f"time_column: loaded_at\n{settle}    columns: {{loaded_at: timestamp, ")
+    (tmp_path / "models").mkdir()
+    (tmp_path / "backfill.yml").write_text("name: t\n")
+    (tmp_path / "sources.yml").write_text(sources)
+    (tmp_path / "models" / "events.sql").write_text(EVENTS.replace("grain:", f"{model}grain:"))
+    said = [w.what for w in load_project(tmp_path).warnings["events"]]
+    told = "the query reads raw.ad_events by `event_time`, and the `time_column` of raw.ad_events is `loaded_at`"
+    assert said == [told] * warned
+
+
+def test_a_source_is_looked_up(tmp_path: Path) -> None:
+    """By another column than its time: no warning; where its rows of all times are folded, there is one."""
+    sources = SOURCES.replace("columns: {", "time_column: event_time\n    columns: {")
+    lookup = f"SELECT e.ds FROM events e JOIN raw.ad_events a\nUSING (campaign_id) WHERE {WITHIN}"
+    first = "SELECT campaign_id, min(event_time) AS f\nFROM raw.ad_events GROUP BY 1"
+    folded = f"SELECT e.ds, f FROM events e JOIN ({first}) USING (campaign_id) WHERE {WITHIN}"
+    assert not remarks(tmp_path / "a", lookup, sources=sources)
+    [said] = remarks(tmp_path / "b", folded, sources=sources)
+    assert "reads raw.ad_events from its beginning on: nothing bounds its `event_time` below" in said
