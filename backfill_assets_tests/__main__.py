@@ -1,6 +1,7 @@
 """All checks behind one command: style, types, layers, generated docs and tests. Exits non-zero if any fails.
 
 Two lanes, side by side: the tests that need Spark, and everything else. What the second one says comes when it is over.
+`--all` runs those as well that take minutes each (`extended`), which are left out otherwise.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ SPARK = {
         "pytest", "-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", f"{TESTS}/stories", f"{TESTS}/spark",
     ]
 }  # fmt: skip
+ALL = "--all"
+SHORT = ["-m", "not extended"]
 
 
 def main(arguments: list[str]) -> int:
@@ -56,12 +59,13 @@ def main(arguments: list[str]) -> int:
 
 def run(arguments: list[str]) -> int:
     """What `main` does, once what is compiled stays so."""
-    if arguments:
+    if arguments not in ([], [ALL]):
         return 1 if lane({"tests": ["pytest", *arguments]}, quiet=False) else 0
     leave_classes()
     with ThreadPoolExecutor(1) as pool:
         checks = pool.submit(lane, CHECKS, quiet=True)
-        failed = lane(SPARK, quiet=False)
+        chosen = [] if arguments else SHORT
+        failed = lane({name: [*command, *chosen] for name, command in SPARK.items()}, quiet=False)
         failed += checks.result()
     if failed:
         print(f"failed: {', '.join(failed)}")

@@ -135,6 +135,7 @@ def test_of_two_that_write_one_commit_one_is_refused(tmp_path: Path) -> None:
         assert alone == ["won", "won", "won", TAKEN, refused, "won", refused, "won"]
 
 
+@pytest.mark.extended
 def test_of_two_drivers_that_append_at_once_both_appends_are_there(tmp_path: Path) -> None:
     """The second of two that meet looks again, and commits after the first."""
     with object_store(racing=True, MEET_FOR="3") as client:

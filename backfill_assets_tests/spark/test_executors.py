@@ -41,6 +41,7 @@ LATE = "def doubled(x):\n    return 2 * x\n"
 WRONG = "def doubled(x):\n    raise ValueError(f'no double of {x}')\n"
 
 
+@pytest.mark.extended
 def test_helpers_on_executors(tmp_path: Path) -> None:
     """What plain and pandas UDFs import, at the top of a file or as they run, is there on executors, as the version
     was named after it. An error there is told by its last line and its place in the project, not by Java's words."""

@@ -127,6 +127,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     made.stop()
 
 
+@pytest.mark.extended
 def test_a_killed_worker_loses_no_row(tmp_path: Path, cluster: Cluster) -> None:
     """With the configuration that ships: executors come as they are needed, get Delta's jars from the driver, and what
     ran on one that is killed runs again on another. No row is lost or there twice."""

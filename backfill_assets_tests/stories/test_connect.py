@@ -133,6 +133,7 @@ def expected_scores(root: Path, factor: int) -> pd.DataFrame:
     return pd.DataFrame({"ds": ds, "id": events["id"], "score": factor * events["id"]})
 
 
+@pytest.mark.extended
 def test_a_project_on_a_server(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its rows are right, whatever else the server does; what it shows is nobody else's to see or to change."""
     monkeypatch.setattr(remote_session, "_RETRIES", 1)

@@ -74,6 +74,7 @@ def test_the_jvm_is_killed_in_the_middle(tmp_path: Path) -> None:
     assert kinds(place, Kind.FAILED) == []
 
 
+@pytest.mark.extended
 def test_the_heap_is_too_small(tmp_path: Path) -> None:
     """Two days at once do not fit into the JVM's heap, which ends it: that is called memory, with the setting to raise,
     another JVM is started, once, and takes each day alone. No model is blamed; the rows are those of the files."""
@@ -147,6 +148,7 @@ def executors(process: subprocess.Popen[str]) -> list[psutil.Process]:
     return found
 
 
+@pytest.mark.extended
 def test_an_executor_is_lost(tmp_path: Path) -> None:
     """kill -9 for an executor in the middle of a batch, on Spark's own cluster of processes: it is said, the batch is
     tried again on another executor, and the rows are those of an undisturbed build."""

@@ -45,6 +45,7 @@ print(json.dumps(reads), flush=True)
 """
 
 
+@pytest.mark.extended
 def test_a_hundred_flips(tmp_path: Path) -> None:
     """Every query is of one release wholly, in both views, and none fails."""
     place = Context.open(small_project(tmp_path / "shop", days=DAYS))

@@ -77,6 +77,7 @@ def kept(tmp_path: Path) -> Iterator[tuple[Path, int, psutil.Process]]:
         process.communicate()
 
 
+@pytest.mark.extended
 def test_commands_use_it_one_at_a_time(kept: tuple[Path, int, psutil.Process]) -> None:
     """apply, promote and sql start no JVM, and give what the files say. Who comes while it is used, or with other
     settings, has a JVM of its own. No command finds what another one left: views, databases, Python workers. An

@@ -84,6 +84,7 @@ PROMOTES = """
 """
 
 
+@pytest.mark.extended
 def test_killed_in_every_phase(spark: SparkSession, tmp_path: Path) -> None:
     """After each death the views show one release, the right one; recovering changes nothing seen, and promotes on."""
     metastore = f"jdbc:derby:;databaseName={tmp_path / 'metastore'};create=true"

@@ -132,6 +132,7 @@ def shop(
     return root, delivered
 
 
+@pytest.mark.extended
 @pytest.mark.timeout(1800)
 def test_a_month_of_routine_runs(spark: SparkSession, tmp_path: Path, environment: str) -> None:
     """From the second day of a shop on, a run each morning, and nobody else does anything: each settled day is what all

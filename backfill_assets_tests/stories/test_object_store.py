@@ -90,6 +90,7 @@ def shown(root: Path) -> list[tuple[str, str, int, int]]:
     return sorted((f"{r['ds']}", r["kind"], r["n"], int(r["total"] * 100)) for r in rows)
 
 
+@pytest.mark.extended
 def test_the_whole_road(tmp_path: Path) -> None:
     """One JVM, whose S3A meets what delta-rs and Arrow wrote, and the other way round."""
     with object_store() as client:

@@ -35,6 +35,7 @@ pytestmark = pytest.mark.spark
 HOUSE = f"s3://{BUCKET}/house"
 
 
+@pytest.mark.extended
 def test_a_paused_driver_writes_nothing_when_it_wakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its commit was on the way to the store while the other one built everything: the store refuses it, and Delta does
     not try a later number, as the table has another writer. Prod shows what the other one built, and the records say

@@ -157,6 +157,7 @@ def test_session_length_for_seven_days(spark: SparkSession, tmp_path: Path) -> N
     assert new["length"].median() > 0
 
 
+@pytest.mark.extended
 @pytest.mark.timeout(1800)  # ninety merges, one after the other: three minutes, or ten where another test runs beside
 def test_gross_margin_for_ninety_days(spark: SparkSession, tmp_path: Path) -> None:
     """Orders get the cost that was valid on their day, one day at a time for ninety days: one row per order_id, revenue
