@@ -4,7 +4,8 @@ From older ones, or from newer ones that a rollback took out of sight. A restate
 that reads them, and a rollback puts them back together; the gate sees to it. This looks at what batches say
 that they read: the table and commit of the upstream, against the batch whose rows are shown. A copy (joined
 corrections) says when and from what its rows were computed, so it is not another batch. Of other logic the versions
-say it (`promote/mismatches.py`).
+say it (`promote/mismatches.py`); where the reader reads nothing of the difference, shown rows that are older than
+those that were read, and of another state of the sources, are other rows.
 """
 
 from __future__ import annotations
@@ -107,14 +108,19 @@ def _read_other(
 ) -> Iterable[Interval]:
     """The parts of a shown batch's interval of which a reader read what another batch wrote: an older one, or one that
     a rollback took out of sight."""
-    if newest.through or logic_of(said["version"]) != logic_of(newest.version):
+    if newest.through:
         return
+    other_logic = logic_of(said["version"]) != logic_of(newest.version)
     common = Ranges((there,)) & Ranges((window,))
     for version, commit, parts in _read(said, common):
         if version == newest.version and newest.table_commit <= commit:
             continue
         for part, entry in tables.at(upstream, version, commit).batches(parts):
-            if (entry.at, entry.inputs) != (newest.at, newest.inputs):
+            if other_logic:
+                late = newest.at < entry.at and entry.inputs != newest.inputs
+            else:
+                late = (entry.at, entry.inputs) != (newest.at, newest.inputs)
+            if late:
                 yield part
 
 

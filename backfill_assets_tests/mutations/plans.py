@@ -48,6 +48,7 @@ FROZEN = (
     broken("rows beside others are found", "plan/stale_inputs.py", "(entry.at, entry.inputs) != (newest.at, newest.inputs)", "False", "watch/test_stale_inputs.py"),
     broken("rows that a rollback took out of sight are others", "plan/stale_inputs.py", "!= (newest.at, newest.inputs)", "!= (newest.at, newest.inputs) and entry.order < newest.order", "promote/test_beside_newer.py::test_a_model_from_before_a_rollback_of_its_upstream"),
     broken("a copy is no other rows", "plan/stale_inputs.py", "(entry.at, entry.inputs) != (newest.at, newest.inputs)", "True", "watch/test_stale_inputs.py"),
+    broken("older rows of other logic are others", "plan/stale_inputs.py", "late = newest.at < entry.at and entry.inputs != newest.inputs", "late = False", "watch/test_stale_inputs.py::test_rows_of_the_code_before"),
     broken("a table that was made anew is another", "core/pin.py", "then[\"table\"] != now[\"table\"]", "False", "watch/test_late_delta.py"),
     broken("a day that failed reads a mended source", "plan/frozen.py", "            return \"their build failed\" if entry.inputs else \"\"", "            return \"\"", "plan/test_frozen.py"),
     broken("an interruption is no failure", "plan/frozen.py", "return \"their build failed\" if entry.inputs else \"\"", "return \"their build failed\"", "plan/test_frozen.py"),

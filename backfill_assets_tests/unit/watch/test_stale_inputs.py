@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -130,3 +131,26 @@ def test_days_that_were_made_by_hand_are_told_apart(lookout: Lookout) -> None:
     assert [said for said in lookout.said(NoticeKind.UPSTREAM) if said.startswith("reader")] == [
         "reader 2024-01-03: was built from other rows of daily 2024-01-03 than prod shows"
     ]
+
+
+@pytest.mark.parametrize(
+    ("hours", "inputs", "found"),
+    [(-1, {"raw": {"commit": 0}}, True), (-1, None, False), (1, {"raw": {"commit": 0}}, False)],
+)
+def test_rows_of_the_code_before(
+    lookout: Lookout, hours: int, inputs: dict[str, dict[str, object]] | None, found: bool
+) -> None:
+    """Of other logic, in which nothing that readers read is another, and gone back to: older rows than those that were
+    read, of an older state of the source, are other rows; copies, and what was computed later, are not."""
+    control, pointer = lookout.world.control, lookout.prod.pointers["daily"]
+    made = [e for e in control.ledger.entries(["daily"]) if e.kind is Said.BUILT]
+    older = [
+        replace(e, id="", batch=f"old-{e.batch}", version="daily-0", at=e.at + timedelta(hours=hours), table_commit=7)
+        for e in made
+    ]
+    control.ledger.append([replace(e, inputs=inputs) if inputs else e for e in older])
+    control.versions.put(replace(control.versions.all()["daily", pointer.version], version="daily-0"))
+    there = Segments.of_table("daily-0", 7, pointer.covers)
+    by_hand(lookout, replace(pointer, segments=there), release="back")
+    said = [one for one in lookout.said(NoticeKind.UPSTREAM) if "other rows of daily" in one]
+    assert [one.partition(" ")[0] for one in said] == ["reader", "wide"] * found
