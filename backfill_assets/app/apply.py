@@ -16,10 +16,12 @@ from backfill_assets.app.check_texts import check_texts
 from backfill_assets.app.context import Context
 from backfill_assets.app.estimate import estimate_plan, measure_run, plan_maintenance
 from backfill_assets.app.gate import obstacles_ahead
-from backfill_assets.app.plan import find_odd_files, plan_by_now, plan_request
+from backfill_assets.app.plan import plan_by_now, plan_request
+from backfill_assets.app.preflight import find_blocking
 from backfill_assets.app.promote import Promoted, promote_plan
 from backfill_assets.app.prove import Proved, prove_built
 from backfill_assets.build.hold import Hold
+from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.errors import BackfillError
 from backfill_assets.plan.actual import Actual
 from backfill_assets.plan.amendment import Amendment
@@ -30,7 +32,7 @@ from backfill_assets.plan.leases import targets
 from backfill_assets.plan.maintenance import Maintenance
 from backfill_assets.plan.part import Part, part_plan
 from backfill_assets.plan.sample import sample_plan
-from backfill_assets.plan.stages import Plan, PlanWarning, Request
+from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.lifecycle import Opened, ended_text, find_plan
 from backfill_assets.promote.lone_authors import lone_author_words
 from backfill_assets.promote.obstacle import Obstacle
@@ -59,8 +61,8 @@ class Started:
     """In which windows it is built; None where there are none, or nothing is built."""
     amendment: Amendment | None = None
     """What became of the world since the stored plan that is gone on with was opened."""
-    odd: tuple[PlanWarning, ...] = ()
-    """Files that lack columns that are read, or have them as another type."""
+    gaps: tuple[Gap, ...] = ()
+    """What preflight misses, and closes the gate."""
     notes: tuple[str, ...] = ()
     """That nobody but its author is left to approve it."""
 
@@ -137,7 +139,7 @@ def start_apply(context: Context, request: Request, *, sample: int | None = None
         estimate=estimate,
         maintenance=plan_maintenance(context, plan, estimate),
         amendment=_amended(context, whole, opened, facts),
-        odd=find_odd_files(context, plan),
+        gaps=find_blocking(context, whole, facts) if whole.stages else (),
         notes=lone_author_words(whole.owners, facts.rules_for(context.project), opened.plan.authors) if opened else (),
     )
 

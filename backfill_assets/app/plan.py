@@ -89,7 +89,7 @@ def claim_of(context: Context, plan: Plan) -> Claim:
 
 def with_again(context: Context, beside: Sequence[ParallelPlan], facts: Facts) -> tuple[ParallelPlan, ...]:
     """The plans that are open beside one, with what the request of each gives by the loaded code."""
-    return tuple(replace(one, again=_again(context, one, facts)) for one in beside)
+    return tuple(one if one.moves else replace(one, again=_again(context, one, facts)) for one in beside)
 
 
 def _again(context: Context, beside: ParallelPlan, facts: Facts) -> Again:

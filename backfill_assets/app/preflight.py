@@ -10,6 +10,7 @@ from backfill_assets.contracts.impact import Impact, impacts
 from backfill_assets.contracts.inventory import Sheet, inventory
 from backfill_assets.contracts.preflight import Gap, Grounds, preflight
 from backfill_assets.contracts.publish import read_contracts
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.pinned import pinned_consumers
@@ -58,6 +59,14 @@ def preflight_grounds(
         gone=frozenset(t for t in tables if log.head(*t) < 0),
         extents={name: there.span for name, there in days.items() if there.span},
     )
+
+
+def find_blocking(context: Context, plan: Plan, facts: Facts) -> tuple[Gap, ...]:
+    """Those of `find_gaps` that close the gate, where approvals are asked for."""
+    if not context.rules(facts).rules.approvals.required:
+        return ()
+    found = find_gaps(context, plan, facts.environment, facts.look(context.log))
+    return tuple(gap for gap in found if gap.blocking)
 
 
 def find_gaps(context: Context, plan: Plan, shown: Environment, log: TableLog | None = None) -> tuple[Gap, ...]:

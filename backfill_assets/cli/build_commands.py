@@ -212,8 +212,8 @@ def apply(
         print_amendment(started.amendment)
         print_copied(started.plan, context.project)
         print_frozen(started.whole, context.project)
-        print_ahead(started.ahead)
-        print_warnings(started.odd)
+        print_ahead(started.ahead, started.gaps)
+        print_warnings(started.whole.warnings)
         print_notes(started.notes)
         if started.maintenance:
             echo(started.maintenance.sentence)

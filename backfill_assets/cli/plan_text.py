@@ -234,10 +234,10 @@ def _print_cut_offs(plan: Plan, project: Project) -> None:
         )
 
 
-def print_ahead(ahead: Sequence[Obstacle]) -> None:
+def print_ahead(ahead: Sequence[Obstacle], gaps: Sequence[Gap]) -> None:
     """Before anything is built: what the gate will refuse then."""
-    if ahead:
-        lines = ["This can be built, but not be shown then:", *ahead_lines(ahead)]
+    if ahead or gaps:
+        lines = ["This can be built, but not be shown then:", *ahead_lines(ahead), *ahead_lines(gaps)]
         out().print(Text("\n".join(lines), style="yellow"))
 
 

@@ -13,7 +13,7 @@ from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan,
 from backfill_assets.promote.obstacle import Obstacle
 
 
-def ahead_lines(ahead: Sequence[Obstacle]) -> list[str]:
+def ahead_lines(ahead: Sequence[Obstacle | Gap]) -> list[str]:
     """What the gate will refuse, with the remedies."""
     return [f"  {line}" for obstacle in ahead for line in one_line_each(str(obstacle))]
 
@@ -29,11 +29,10 @@ def afterwards(plan: Plan, gaps: Sequence[Gap] = (), ahead: Sequence[Obstacle] =
             case Promote():
                 models = first_few(one.model for one in stage.models)
                 if gaps:
-                    lines = [f"  {line}" for gap in gaps for line in one_line_each(str(gap))]
                     head = (
                         f"{models} cannot be shown in {stage.environment} before this is mended (backfill preflight):"
                     )
-                    said.append("\n".join([head, *lines]))
+                    said.append("\n".join([head, *ahead_lines(gaps)]))
                 if ahead:
                     head = f"{models} cannot be shown in {stage.environment}, also when all of it is built:"
                     said.append("\n".join([head, *ahead_lines(ahead)]))

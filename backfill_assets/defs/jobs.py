@@ -174,9 +174,9 @@ def _log_started(run: Launched, started: Started) -> None:
         log.info(sentence)
     for sentence in frozen_words(plan):
         log.warning(sentence)
-    for obstacle in started.ahead:
+    for obstacle in (*started.ahead, *started.gaps):
         log.warning(f"this can be built, but not be shown then: {obstacle}")
-    _log_odd(log, started.odd)
+    _log_odd(log, plan.warnings)
     for sentence in started.notes:
         log.warning(sentence)
     for sentence in smallest_words(plan, models, started.estimate):

@@ -117,5 +117,5 @@ def _proof(models: Sequence[TranslatedModel]) -> Iterator[str]:
         yield f"backfill adopt {model.name} --table {place} --copy"
     for model in models:
         yield f"backfill apply --restate {model.name}:FIRST..LAST"
-    yield "backfill diff prod plan-ID      # by day; then approve and promote (docs/adoption.md)"
+    yield "backfill diff prod..plan-ID     # by day; then approve and promote (docs/adoption.md)"
     yield "```"

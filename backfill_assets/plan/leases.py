@@ -37,10 +37,13 @@ class Again(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParallelPlan:
-    """An open plan of the same versions by another request: neither goes on with the other, nor ends it."""
+    """An open plan of the same versions by another request, or of other versions of some models: neither goes on with
+    the other, nor ends it."""
 
     plan: PlanRecord
     request: Request
+    moves: tuple[str, ...] = ()
+    """Models of which it leads to other versions: a restatement of what is shown, beside newer code of the same."""
     again: Again = Again.ANOTHER
     """What its request gives now; `another` also where nobody looked."""
 
@@ -119,6 +122,8 @@ def claim(
         theirs = {t.model: _goal(t) for t in other.targets}
         clash = tuple(name for name, lead in leased.items() if name in taken and _exclude(lead, taken[name]))
         if not clash and not wanted.items() & theirs.items():
+            if both := tuple(name for name in leased if name in taken):
+                beside.append(ParallelPlan(plan=other, request=request_of(other), moves=both))
             continue
         asked = request_of(other)
         if clash and other.by == by and (asked == plan.request or _other_logic(clash, leased, taken)):

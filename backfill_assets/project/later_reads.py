@@ -38,7 +38,9 @@ def later_remarks(
             tables[f"@{key}"] = TimedTable(time=time, columns=columns.get(name, ()))
     for read in later_reads(outputs.scopes, tables, model.cadence):
         name = outputs.names[read.table[1:]]
-        if name in models:
+        if not read.reach:
+            yield _of_the_end(draft, model, name, read)
+        elif name in models:
             if read.reach > _followed_of_model(model, models[name], sources, windows):
                 yield _of_model(draft, model, name, read)
         elif read.reach > windows.get(model.name, timedelta()) + _waits(model):
@@ -67,6 +69,17 @@ def _waits(model: Model) -> timedelta:
     return slack + min(model.over_from(end) - model.calendar.instant(end) for end in ends)
 
 
+def _of_the_end(draft: Draft, model: Model, name: str, read: LaterRead) -> Problem:
+    unit = model.cadence.unit
+    return draft.problem(
+        draft.code_line + read.line - 1,
+        what=f"the query reads what {name} has at `:end` itself, which is of the next {unit}",
+        why=f"rows of the next {unit} are refused where {_one(unit)} is built, perhaps years later, when the first of "
+        "them comes; or they count twice",
+        fix="write `< :end` (BETWEEN includes both ends)",
+    )
+
+
 def _of_source(draft: Draft, model: Model, name: str, read: LaterRead) -> Problem:
     fix = "read until `:end` only"
     if read.reach <= _LONGEST_WINDOW:
@@ -92,10 +105,14 @@ def _problem(draft: Draft, model: Model, name: str, read: LaterRead, fix: str) -
     return draft.problem(
         draft.code_line + read.line - 1,
         what=f"the query reads {name} until {_written(read.reach)} after `:end`{by}",
-        why=f"{'an' if unit[0] == 'h' else 'a'} {unit} that is computed when it is over lacks what comes then, and one "
+        why=f"{_one(unit)} that is computed when it is over lacks what comes then, and one "
         "that is computed later has it: one version, two sets of rows",
         fix=fix,
     )
+
+
+def _one(unit: str) -> str:
+    return f"an {unit}" if unit.startswith("h") else f"a {unit}"
 
 
 def _written(length: timedelta) -> str:

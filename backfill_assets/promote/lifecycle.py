@@ -17,6 +17,7 @@ from backfill_assets.core.escaping import one_line
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer, lists
+from backfill_assets.core.wording import first_few
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.leases import Again, Claim, Collision, ParallelPlan, claim, targets
@@ -172,6 +173,12 @@ def collision_text(collision: Collision) -> str:
 
 def parallel_plan_text(beside: ParallelPlan) -> str:
     """`plan ab12 (by ana, since 14:02 UTC) is open for the same versions: …`, and what to do about it."""
+    if beside.moves:
+        return (
+            f"{plan_text(beside.plan)} is open and moves {first_few(beside.moves)} as well (`"
+            f"{apply_command(beside.request)}`), and stays as it is: when one of both is promoted, `backfill plan` "
+            f"says what the other one still lacks; `backfill abandon {beside.plan.id}` ends it"
+        )
     return (
         f"{plan_text(beside.plan)} is open for the same versions, by another request, and stays as it is: "
         f"`{apply_command(beside.request)}` {_AGAIN[beside.again]}, `backfill abandon {beside.plan.id}` ends it"

@@ -29,8 +29,8 @@ _ABOVE = (exp.GT, exp.GTE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaterRead:
-    """A table that is read until a time after `:end`; `line` counts from 1. `by_rows`: it is bounded by the rows of
-    another table only."""
+    """A table that is read until a time after `:end`, or (without `reach`) until `:end` itself, which is the next
+    interval's; `line` counts from 1. `by_rows`: it is bounded by the rows of another table only."""
 
     table: str
     line: int
@@ -127,8 +127,10 @@ def _read(scope: Scope, alias: str, tables: Mapping[str, TimedTable], cadence: C
     if time is None or origin is None or tables[origin.table].time.lower() != origin.name:
         return None
     limits = _limits(time, tables, frozenset())
-    if not limits or not any(limit.moved for limit in limits):
+    if not limits:
         return None
+    if not any(limit.moved for limit in limits):
+        return _until_the_end(origin.table, limits, next(_ends(cadence)))
     by_rows = all(limit.of for limit in limits)
     if by_rows and _has_other_times(origin, tables[origin.table]):
         return None
@@ -139,6 +141,14 @@ def _read(scope: Scope, alias: str, tables: Mapping[str, TimedTable], cadence: C
     if reach <= timedelta():
         return None
     return LaterRead(table=origin.table, line=line_of(limit.node), reach=reach, by_rows=by_rows)
+
+
+def _until_the_end(table: str, limits: Sequence[_Limit], end: datetime) -> LaterRead | None:
+    """That what is at `:end` is read as well, by a bound of the interval."""
+    last = min(limits, key=lambda one: one.at(end))
+    if last.of or last.at(end).open or isinstance(last.node, (exp.EQ, exp.NullSafeEQ)):
+        return None
+    return LaterRead(table=table, line=line_of(last.node), reach=timedelta(), by_rows=False)
 
 
 def _reach(limits: Sequence[_Limit], end: datetime, *, day: bool) -> tuple[timedelta, _Limit]:

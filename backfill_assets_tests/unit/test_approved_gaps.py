@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from backfill_assets.app.apply import start_apply
 from backfill_assets.app.approve import ApprovalRequest, Approved, approve
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.cli.approve import print_approved
+from backfill_assets.cli.plan_text import print_ahead, print_warnings
+from backfill_assets.plan.stages import Request
 from backfill_assets.state.proofs import Finding
 from backfill_assets_tests.projects import small_project
 from backfill_assets_tests.unsparked import build, prove, unsparked
@@ -42,6 +45,25 @@ def test_a_model_that_nobody_owns(tmp_path: Path, capsys: pytest.CaptureFixture[
     said = " ".join(capsys.readouterr().out.split())
     assert "Still in the way: daily: nobody owns it; add `owner:" in said
     assert "Then: backfill promote" in said and "Next:" not in said
+
+
+def test_it_is_said_before_anything_is_built(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By whoever applies: what preflight misses, and what is odd about the models."""
+    root = small_project(tmp_path, days=2)
+    daily = root / "models" / "daily.sql"
+    daily.write_text(daily.read_text().replace(OWNED, "").replace("at < :end", "at <= :end"))
+    sources = root / "sources.yml"
+    sources.write_text(sources.read_text().replace("format: csv", "format: csv\n    time_column: at"))
+    build(unsparked(root, user="dev"))
+    assert promote_plan(unsparked(root, user="dev")).verdict.open
+    daily.write_text(daily.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))
+    started = start_apply(unsparked(root, user="dev"), Request())
+    assert [gap.what for gap in started.gaps] == ["nobody owns it"]
+    print_ahead(started.ahead, started.gaps)
+    print_warnings(started.whole.warnings)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "This can be built, but not be shown then: daily: nobody owns it fix: add `owner:" in said
+    assert "the query reads what raw.events has at `:end` itself" in said
 
 
 def test_nothing_else_is_in_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

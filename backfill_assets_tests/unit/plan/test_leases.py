@@ -9,6 +9,7 @@ import pytest
 from backfill_assets.plan.leases import Claim, claim, targets
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.promote.lifecycle import parallel_plan_text
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, PlanStatus
 from backfill_assets_tests.fakes import NOW, World, a_model, a_pointer, days
@@ -170,10 +171,13 @@ def test_a_plan_of_a_model_that_the_code_does_not_have_so_is_not_gone_on_with(co
 
 
 def test_a_restatement_and_a_new_version_can_both_be_open() -> None:
-    """Mending what prod shows waits for nobody's work on the next version; two restatements exclude each other."""
+    """Mending what prod shows waits for nobody's work on the next version, which is told of; two restatements exclude
+    each other."""
     new = opened(make({"a": "2"}, PROD), "ana")
     mending, again = (make({"a": f"1.{revision}"}, PROD) for revision in ("11", "22"))
     assert not look(mending, new).collisions
+    [told] = look(mending, new).beside
+    assert (told.plan, told.moves) == (new, ("a",)) and "is open and moves a as well" in parallel_plan_text(told)
     assert not look(mending, new, by="ana").supersedes
     assert look(again, opened(mending, "ana")).collisions
 

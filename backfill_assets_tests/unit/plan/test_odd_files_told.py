@@ -50,6 +50,6 @@ def test_by_plan_apply_and_routine(tmp_path: Path) -> None:
     place = unsparked(root, user="dev")
     assert [w.what for w in plan_request(place).warnings] == [TOLD]
     assert "amount" in json.dumps(plan_request(place).to_json()["warnings"])
-    assert [w.what for w in start_apply(place, Request()).odd] == [TOLD]
+    assert [w.what for w in start_apply(place, Request()).whole.warnings] == [TOLD]
     done = extend(unsparked(root, user="dev"))
     assert [w.what for w in done.odd] == [TOLD] and done.promoted.verdict.open

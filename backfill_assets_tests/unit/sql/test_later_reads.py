@@ -126,6 +126,7 @@ FINE: dict[str, str] = {
     "the end as a day": bounded("at < CAST(:end AS DATE)"),
     "the last of days": bounded("CAST(at AS DATE) <= date_sub(:end, 1)"),
     "before the end": bounded("at < :end - INTERVAL 1 HOUR"),
+    "the end as a day, of days": bounded("CAST(at AS DATE) < CAST(:end AS DATE)"),
     "until the end as well": bounded("at < date_add(:end, 1) AND at < :end"),
     "a minimum": bounded("at < least(date_add(:end, 1), :end)"),
     "one of several": bounded("(at < date_add(:end, 1) OR page = 'a') AND at < :end"),
@@ -209,3 +210,21 @@ def test_an_interval_that_counts_as_over_later(tmp_path: Path) -> None:
 def test_the_demo_is_free_of_them() -> None:
     """It reads what lands until 14 days later, and its sources say so."""
     assert not any(load_project(EMBEDDED_PROJECT).warnings.values())
+
+
+@pytest.mark.parametrize("upper", ["at <= :end", ":end >= at", "at <= CAST(:end AS TIMESTAMP)"])
+def test_what_is_at_the_end_is_of_the_next_day(tmp_path: Path, upper: str) -> None:
+    """BETWEEN includes it: nobody notices until a row comes at midnight."""
+    root = project(tmp_path, sources=SOURCES, events_sql=EVENTS, daily_sql=sql(bounded(upper), HEADER))
+    [said] = load_project(root).warnings["daily"]
+    assert said.line == 6 and "write `< :end`" in said.fix
+    assert said.what == "the query reads what raw.clicks has at `:end` itself, which is of the next day"
+
+
+def test_between_both_ends(tmp_path: Path) -> None:
+    """Of a source; where another bound leaves the end out, nothing is said."""
+    between = "SELECT CAST(at AS DATE) AS ds, count(*) AS n FROM raw.clicks WHERE at BETWEEN :start AND :end GROUP BY 1"
+    both = between.replace("GROUP", "AND at < :end GROUP")
+    models = {"a_sql": sql(between, HEADER), "b_sql": sql(both, HEADER)}
+    found = load_project(project(tmp_path, sources=SOURCES, events_sql=EVENTS, **models)).warnings
+    assert [len(found[name]) for name in ("a", "b")] == [1, 0]
