@@ -19,7 +19,7 @@ _USUAL: Mapping[str, tuple[object, ...]] = {
     "error_if": ("!= 0",), "database": (None,), "alias": (None,), "store_failures": (None, False, True),
     "store_failures_as": (None, "table", "view", "ephemeral"), "static_analysis": (None,), "sql_header": (None,),
 }  # fmt: skip
-_ANY = ("severity", "schema", "tags", "meta", "group", "materialized", "docs", "where")
+_ANY = ("alias", "severity", "schema", "tags", "meta", "group", "materialized", "docs", "where")
 _KNOWN = (
     "known are not_null, unique, accepted_values, relationships, and of dbt_utils unique_combination_of_columns, "
     "accepted_range, expression_is_true, not_null_proportion, not_constant, not_empty_string"

@@ -50,7 +50,7 @@ def test_a_project_loads_and_its_first_plan_works(tmp_path: Path) -> None:
         dbt_model("tables", "select 1", {"materialized": "table"}, []),
         dbt_test("not_null", "model.shop.m", "id"), UNIQUE,
         dbt_test("relationships", "model.shop.m", "id", to="source('raw', 'orders')", field="id", other=ORDERS),
-        dbt_test("accepted_values", "model.shop.m", "id", values=[1, 2], quote=False, config={"severity": "warn"}),
+        dbt_test("accepted_values", "model.shop.m", "id", values=[1, 2], quote=False, config={"severity": "warn", "alias": "accepted_values_m_1f0c"}),
     ]  # fmt: skip
     root, done = imported(tmp_path, nodes)
     assert [(x.model, x.place) for x in done.left] == [("tables", "models/tables.sql:1")]
