@@ -160,7 +160,11 @@ def _of_source(
         mine = Ranges((part,)) & expected
         if vague and mine and (timeless or "files" in said):  # such sources change all the time: no alarm each day
             names = _named({c.name for c in changes if c.touches is None})
-            blind[source] = f"which days these touch cannot be told, {model.name} was built before: {names}"
+            again = restate_command(restate_argument(model.name, pointer.covers & expected))
+            blind[source] = (
+                f"which days these touch cannot be told, {model.name} was built before: {names}; "
+                f"{again} computes all of it again"
+            )
             vague = False
         if here := mine if vague else touched & mine:
             parts += here
