@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
@@ -26,6 +26,8 @@ _ABOVE = (exp.GT, exp.GTE)
 _MIRRORED: Mapping[type[exp.Expr], type[exp.Binary]] = {
     exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE,
 }  # fmt: skip
+_MOST_LOOKS = 3_000
+"""Places of a query that are looked at; of one that has more ways through it nothing is said."""
 _PICKS = (exp.Min, exp.Max, exp.AnyValue, exp.First, exp.Last)
 """Aggregates of which the value is one of a column."""
 
@@ -77,14 +79,17 @@ def _is_further(read: EarlierRead, known: EarlierRead | None) -> bool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Lower:
     """What a time is at least, by the start of the interval; without `at` nothing bounds it, or `unknown`: nobody can
-    tell."""
+    tell. `earlier`: it may be before the start."""
 
     at: Callable[[datetime], datetime] | None = None
     unknown: bool = False
+    earlier: bool = False
 
-    def moved(self, shifts: Iterable[Shift]) -> _Lower:
+    def moved(self, shifts: Sequence[Shift]) -> _Lower:
         """The same of what these make of the time."""
-        return self if self.at is None else replace(self, at=partial(_moved, self.at, tuple(shifts)))
+        if self.at is None or not shifts:
+            return self
+        return _Lower(at=partial(_moved, self.at, tuple(shifts)), earlier=True)
 
     def before(self, shifts: Sequence[Shift]) -> _Lower:
         """The same of a time of which they make this one. What holds a time begins no later than the time itself."""
@@ -110,7 +115,8 @@ def _all(lowers: Iterable[_Lower]) -> _Lower:
     """Where all of them hold."""
     every = list(lowers)
     if known := [lower for lower in every if lower.at]:
-        return _Lower(at=partial(_of, max, known))
+        within = [lower for lower in known if not lower.earlier]
+        return within[0] if within else _Lower(at=partial(_of, max, known), earlier=True)
     return _UNKNOWN if any(lower.unknown for lower in every) else _NONE
 
 
@@ -119,22 +125,35 @@ def _any(lowers: Iterable[_Lower]) -> _Lower:
     every = list(lowers)
     if _NONE in every or not every:
         return _NONE
-    return _UNKNOWN if _UNKNOWN in every else _Lower(at=partial(_of, min, every))
+    if _UNKNOWN in every:
+        return _UNKNOWN
+    return _Lower(at=partial(_of, min, every), earlier=any(lower.earlier for lower in every))
 
 
 class _Query:
     """A query's SELECTs, and who reads which."""
 
     def __init__(self, scopes: Sequence[Scope], time: str, cadence: Cadence) -> None:
-        self._time, self.cadence = time, cadence
+        self._time, self.cadence, self._looks = time, cadence, 0
         self._readers: dict[int, list[tuple[Scope, str]]] = defaultdict(list)
         self._unions: dict[int, Scope] = {}
+        self._said: dict[int, Mapping[tuple[str, str], list[exp.Expr]]] = {}
         for scope in scopes:
             for part in scope.set_operation_scopes:
                 self._unions[id(part)] = scope
             for alias, (_, source) in scope.selected_sources.items():
                 if isinstance(source, Scope):
                     self._readers[id(source)].append((scope, alias))
+
+    def _conditions(self, ref: ScopeColumn) -> Sequence[exp.Expr]:
+        """Those of its own SELECT that read a column."""
+        select = ref.scope.expression
+        if id(select) not in self._said:
+            found = self._said[id(select)] = defaultdict[tuple[str, str], list[exp.Expr]](list)
+            for condition in conditions(select) if isinstance(select, exp.Select) else ():
+                for column in {(c.table, c.name.lower()) for c in condition.find_all(exp.Column)}:
+                    found[column].append(condition)
+        return self._said[id(select)].get((ref.alias, ref.name), ())
 
     def read(self, ref: ScopeColumn) -> _Lower:
         """Of a table's rows that the query looks at."""
@@ -154,10 +173,13 @@ class _Query:
     def _here(self, ref: ScopeColumn, seen: SeenColumns) -> _Lower:
         """By the conditions of its own SELECT."""
         select = ref.scope.expression
+        self._looks += 1
+        if self._looks > _MOST_LOOKS:
+            return _UNKNOWN
         if not isinstance(select, exp.Select):
             return _NONE
         of_groups = [place for key in ("having", "qualify") if (place := select.args.get(key)) is not None]
-        said = [self._condition(c, ref, seen | {ref.key}) for c in conditions(select) if ref.is_in(c)]
+        said = [self._condition(c, ref, seen | {ref.key}) for c in self._conditions(ref)]
         return _all([*said, *(_UNKNOWN for place in of_groups if ref.is_in(place))])
 
     def _around(self, ref: ScopeColumn, seen: SeenColumns) -> _Lower:
@@ -253,7 +275,7 @@ class _Query:
 def _read(query: _Query, ref: ScopeColumn, node: exp.Expr, name: str, table: TimedUpstream) -> EarlierRead | None:
     lower = query.read(ref)
     select = ref.scope.expression
-    if lower.unknown or not isinstance(select, exp.Select):
+    if lower.unknown or not isinstance(select, exp.Select) or (lower.at and not lower.earlier):
         return None
     said = next((c for c in conditions(select) if ref.is_in(c)), None)
     if lower.at is None:
