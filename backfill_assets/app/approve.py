@@ -12,7 +12,7 @@ from backfill_assets.adapters.signatures import fingerprint, sign
 from backfill_assets.app.approver import acting_approver, acting_host
 from backfill_assets.app.context import Context
 from backfill_assets.app.gate import cases_of, why_not_counted
-from backfill_assets.app.preflight import find_gaps
+from backfill_assets.app.preflight import find_blocking
 from backfill_assets.app.rules import approve_change, change_statements, is_change
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.errors import PlanError, SettingsError, UsageError
@@ -20,7 +20,6 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.plan import by_now
 from backfill_assets.plan.request_parsing import name_and_value
 from backfill_assets.plan.scope_text import scopes
-from backfill_assets.plan.stages import Plan
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.promote.approval import subject
 from backfill_assets.promote.approve import complete, find_approvable, statements
@@ -110,7 +109,7 @@ def approve(context: Context, request: ApprovalRequest) -> Approved:
         authors=find_plan(context.control, given[0].plan).authors,
         why=context.control.plans.why(given[0].plan),
         scopes=scopes(plan) if plan else {},
-        gaps=_blocking_gaps(context, by_now(context.project, facts, plan), facts) if plan else (),
+        gaps=find_blocking(context, by_now(context.project, facts, plan), facts) if plan else (),
         unaccepted=unaccepted_findings(context, given, facts),
     )
 
@@ -130,13 +129,6 @@ def unaccepted_findings(context: Context, given: Sequence[Approval], facts: Fact
         for review, _, finding, owners in unaccepted(case)
         if review.record.id == record.id and any((owner, finding.name) not in said for owner in owners)
     )
-
-
-def _blocking_gaps(context: Context, plan: Plan, facts: Facts) -> tuple[Gap, ...]:
-    """What the gate will refuse a plan for, although its rows are approved: a model without an owner, and the like."""
-    if not cases_of(context, facts).required:
-        return ()
-    return tuple(gap for gap in find_gaps(context, plan, facts.environment) if gap.blocking)
 
 
 def prepare(context: Context, request: ApprovalRequest, *, signs: bool = True) -> list[Approval]:

@@ -39,6 +39,15 @@ def day_text(instant: datetime) -> str:
     return f"{instant:%Y-%m-%d}" if instant == Cadence.DAILY.floor(instant) else f"{instant:%Y-%m-%dT%H:%M}"
 
 
+def one(cadence: Cadence) -> str:
+    """An interval.
+
+    >>> one(Cadence.HOURLY), one(Cadence.DAILY)
+    ('an hour', 'a day')
+    """
+    return f"an {cadence.unit}" if cadence is Cadence.HOURLY else f"a {cadence.unit}"
+
+
 def amount(intervals: int, cadence: Cadence) -> str:
     """A number of intervals.
 

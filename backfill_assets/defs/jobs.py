@@ -118,7 +118,7 @@ def routine_job(run: Launched) -> None:
             log_outcome(run.context, run.step, run.context.project.models[name], outcome)
     for name, part in done.settled.replaced.items():
         run.log.info(f"{name}: {part} is provisional and was built again, as its sources changed")
-    _log_odd(run.log, done.odd)
+    _log_warnings(run.log, done.odd)
     run.report_views()
     if held := done.held:
         raise dg.Failure(description="\n\n".join(map(str, held)), allow_retries=False)
@@ -159,8 +159,8 @@ def _log_sampled(run: Launched, done: Sampled) -> None:
         log.info(f"{model.model}, {old_side(model, diff.old)} → {diff.new}: {row_line(model)}")
 
 
-def _log_odd(log: Log, odd: Sequence[PlanWarning]) -> None:
-    for one in odd:
+def _log_warnings(log: Log, warnings: Sequence[PlanWarning]) -> None:
+    for one in warnings:
         log.warning(f"{one.place}: {one.what}. {one.why}; {one.fix}")
 
 
@@ -176,7 +176,7 @@ def _log_started(run: Launched, started: Started) -> None:
         log.warning(sentence)
     for obstacle in (*started.ahead, *started.gaps):
         log.warning(f"this can be built, but not be shown then: {obstacle}")
-    _log_odd(log, plan.warnings)
+    _log_warnings(log, plan.warnings)
     for sentence in started.notes:
         log.warning(sentence)
     for sentence in smallest_words(plan, models, started.estimate):

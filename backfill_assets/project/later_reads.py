@@ -10,9 +10,11 @@ from backfill_assets.core.errors import Problem
 from backfill_assets.core.intervals import Cadence
 from backfill_assets.core.model import Column, Model, Source
 from backfill_assets.core.settling import LONGEST
+from backfill_assets.core.wording import one
 from backfill_assets.project.draft import Draft
 from backfill_assets.project.outputs import Outputs
-from backfill_assets.sql.later_reads import LaterRead, TimedTable, later_reads
+from backfill_assets.project.timed_tables import timed_tables
+from backfill_assets.sql.later_reads import LaterRead, later_reads
 from backfill_assets.sql.shifted_times import starts
 
 _LONGEST_WINDOW = timedelta(days=366)
@@ -31,11 +33,7 @@ def later_remarks(
     provisional; `windows` are how long these of each model do."""
     if draft.sql is None or draft.name not in models:
         return
-    model, tables = models[draft.name], dict[str, TimedTable]()
-    for key, name in outputs.names.items():
-        time = models[name].time_column if name in models else sources[name].time_column
-        if time:
-            tables[f"@{key}"] = TimedTable(time=time, columns=columns.get(name, ()))
+    model, tables = models[draft.name], timed_tables(outputs, models, sources, columns)
     for read in later_reads(outputs.scopes, tables, model.cadence):
         name = outputs.names[read.table[1:]]
         if not read.reach:
@@ -74,8 +72,8 @@ def _of_the_end(draft: Draft, model: Model, name: str, read: LaterRead) -> Probl
     return draft.problem(
         draft.code_line + read.line - 1,
         what=f"the query reads what {name} has at `:end` itself, which is of the next {unit}",
-        why=f"rows of the next {unit} are refused where {_one(unit)} is built, perhaps years later, when the first of "
-        "them comes; or they count twice",
+        why=f"rows of the next {unit} are refused where {one(model.cadence)} is built, perhaps years later, when the "
+        "first of them comes; or they count twice",
         fix="write `< :end` (BETWEEN includes both ends)",
     )
 
@@ -100,19 +98,14 @@ def _of_model(draft: Draft, model: Model, name: str, read: LaterRead) -> Problem
 
 
 def _problem(draft: Draft, model: Model, name: str, read: LaterRead, fix: str) -> Problem:
-    unit = model.cadence.unit
     by = ": its rows are bounded by other rows, not by `:end`" if read.by_rows else ""
     return draft.problem(
         draft.code_line + read.line - 1,
         what=f"the query reads {name} until {_written(read.reach)} after `:end`{by}",
-        why=f"{_one(unit)} that is computed when it is over lacks what comes then, and one "
+        why=f"{one(model.cadence)} that is computed when it is over lacks what comes then, and one "
         "that is computed later has it: one version, two sets of rows",
         fix=fix,
     )
-
-
-def _one(unit: str) -> str:
-    return f"an {unit}" if unit.startswith("h") else f"a {unit}"
 
 
 def _written(length: timedelta) -> str:

@@ -5,16 +5,17 @@ What is read from a time before `:start` on is a problem; what is read from no t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from backfill_assets.core.errors import Problem
-from backfill_assets.core.intervals import Cadence
 from backfill_assets.core.model import Column, Model, Source
+from backfill_assets.core.wording import amount, one
 from backfill_assets.project.draft import Draft
 from backfill_assets.project.header import Header
 from backfill_assets.project.outputs import Outputs
+from backfill_assets.project.timed_tables import timed_tables
 from backfill_assets.sql.earlier_bounds import earlier_bounds
-from backfill_assets.sql.earlier_reads import EarlierRead, TimedUpstream, earlier_reads
+from backfill_assets.sql.earlier_reads import EarlierRead, earlier_reads
 
 
 def lookback_problems(draft: Draft) -> Iterator[Problem]:
@@ -41,7 +42,7 @@ def earlier_remarks(
     outputs: Outputs,
     models: Mapping[str, Model],
     sources: Mapping[str, Source],
-    columns: Mapping[str, Sequence[Column]],
+    columns: Mapping[str, tuple[Column, ...]],
 ) -> Iterator[Problem]:
     """A warning for each upstream of a model of SQL of which it reads all earlier intervals, or, by way of other
     tables' rows, more of them than the header says; and for each source that it reads by another time than the source
@@ -51,15 +52,7 @@ def earlier_remarks(
         return
     if header.lookback == 0 and "lookback" in header.model_fields_set:
         return
-    tables: dict[str, TimedUpstream] = {}
-    for key, name in outputs.names.items():
-        if name in models:
-            tables[f"@{key}"] = TimedUpstream(time=models[name].time_column, cadence=models[name].cadence)
-        elif time := sources[name].time_column:
-            times = [c.name for c in columns.get(name, ()) if (c.type or "").startswith(("date", "timestamp"))]
-            others = [other for other in times if other.lower() != time.lower()]
-            tables[f"@{key}"] = TimedUpstream(time=time, others=others)
-    own = models[draft.name]
+    own, tables = models[draft.name], timed_tables(outputs, models, sources, columns)
     for read in earlier_reads(outputs.scopes, tables, own.time_column, own.cadence):
         name, time = outputs.names[read.table[1:]], tables[read.table].time
         if read.by:
@@ -94,11 +87,12 @@ def _by_another_time(draft: Draft, header: Header, read: EarlierRead, name: str,
 
 
 def _by_rows(draft: Draft, header: Header, read: EarlierRead, name: str) -> Problem:
+    assert read.intervals is not None
     unit, count = header.cadence.unit, read.intervals
     said = f"and `lookback: {header.lookback}` says fewer" if header.lookback else "and the header has no `lookback`"
     return draft.problem(
         draft.code_line + read.line - 1,
-        what=f"the query reads {name} from {count} {unit}{'s' * (count != 1)} before `:start` on, {said}",
+        what=f"the query reads {name} from {amount(count, header.cadence)} before `:start` on, {said}",
         why=f"where rows of {name} are restated or come late, later {unit}s that depend on them stay as they are",
         fix=f"write `lookback: {count}` into the header; or `lookback: 0`, if rows of {name} that are old never change",
     )
@@ -111,8 +105,8 @@ def _undeclared(draft: Draft, header: Header, intervals: int | None, line: int) 
     return draft.problem(
         draft.code_line + line - 1,
         what="the query reads from before `:start` on, and the header has no `lookback`",
-        why=f"rows of {_one(header.cadence)} depend on {unit}s before it, which a restatement would not follow",
-        fix=f"write `lookback: {number}` into the header{count}; or `lookback: 0`, if no row of {_one(header.cadence)} "
+        why=f"rows of {one(header.cadence)} depend on {unit}s before it, which a restatement would not follow",
+        fix=f"write `lookback: {number}` into the header{count}; or `lookback: 0`, if no row of {one(header.cadence)} "
         f"depends on {unit}s before it",
     )
 
@@ -122,11 +116,7 @@ def _too_short(draft: Draft, header: Header, intervals: int, line: int) -> Probl
     return draft.problem(
         draft.code_line + line - 1,
         what=f"the query reads {intervals} {unit}s before `:start`, and `lookback: {said}` says fewer",
-        why=f"what rows of {_one(header.cadence)} depend on before that, a restatement would not follow",
+        why=f"what rows of {one(header.cadence)} depend on before that, a restatement would not follow",
         fix=f"write `lookback: {intervals}` into the header, or begin {intervals - said} {unit}"
         f"{'s' * (intervals - said > 1)} later",
     )
-
-
-def _one(cadence: Cadence) -> str:
-    return f"an {cadence.unit}" if cadence is Cadence.HOURLY else f"a {cadence.unit}"

@@ -18,8 +18,17 @@ from sqlglot.optimizer.scope import Scope
 from backfill_assets.core.intervals import Cadence, Interval
 from backfill_assets.sql.places import line_of
 from backfill_assets.sql.scope_column import ScopeColumn, SeenColumns, named_column
-from backfill_assets.sql.select_parts import aggregates, conditions, conjuncts, group_keys, window_place
+from backfill_assets.sql.select_parts import (
+    aggregates,
+    conditions,
+    conditions_on_groups,
+    conjuncts,
+    ends_of,
+    group_keys,
+    window_place,
+)
 from backfill_assets.sql.shifted_times import Shift, shifted, starts
+from backfill_assets.sql.timed_table import TimedTable
 
 _BELOW = (exp.LT, exp.LTE)
 _ABOVE = (exp.GT, exp.GTE)
@@ -30,15 +39,6 @@ _MOST_LOOKS = 3_000
 """Places of a query that are looked at; of one that has more ways through it nothing is said."""
 _PICKS = (exp.Min, exp.Max, exp.AnyValue, exp.First, exp.Last)
 """Aggregates of which the value is one of a column."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimedUpstream:
-    """A table with a time column, and perhaps `others`. `cadence`: of a model; None of a source."""
-
-    time: str
-    cadence: Cadence | None = None
-    others: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class EarlierRead:
 
 
 def earlier_reads(
-    scopes: Sequence[Scope], tables: Mapping[str, TimedUpstream], time: str, cadence: Cadence
+    scopes: Sequence[Scope], tables: Mapping[str, TimedTable], time: str, cadence: Cadence
 ) -> Iterator[EarlierRead]:
     """Those of a query, each table once, where it is read furthest; `tables` by their names in the scopes, `time` and
     `cadence` the model's own.
@@ -145,7 +145,7 @@ class _Query:
                 if isinstance(source, Scope):
                     self._readers[id(source)].append((scope, alias))
 
-    def _conditions(self, ref: ScopeColumn) -> Sequence[exp.Expr]:
+    def conditions(self, ref: ScopeColumn) -> Sequence[exp.Expr]:
         """Those of its own SELECT that read a column."""
         select = ref.scope.expression
         if id(select) not in self._said:
@@ -178,9 +178,8 @@ class _Query:
             return _UNKNOWN
         if not isinstance(select, exp.Select):
             return _NONE
-        of_groups = [place for key in ("having", "qualify") if (place := select.args.get(key)) is not None]
-        said = [self._condition(c, ref, seen | {ref.key}) for c in self._conditions(ref)]
-        return _all([*said, *(_UNKNOWN for place in of_groups if ref.is_in(place))])
+        said = [self._condition(c, ref, seen | {ref.key}) for c in self.conditions(ref)]
+        return _all([*said, *(_UNKNOWN for place in conditions_on_groups(select) if ref.is_in(place))])
 
     def _around(self, ref: ScopeColumn, seen: SeenColumns) -> _Lower:
         """By the queries that read its SELECT, where they see the time of each row."""
@@ -238,9 +237,7 @@ class _Query:
                 sides = [node.left, node.right]
                 return _any(self._condition(side, ref, seen) if ref.is_in(side) else _NONE for side in sides)
             case exp.Between():
-                low = exp.GTE(this=node.this.copy(), expression=node.args["low"].copy())
-                high = exp.LTE(this=node.this.copy(), expression=node.args["high"].copy())
-                return _all([self._condition(low, ref, seen), self._condition(high, ref, seen)])
+                return _all(self._condition(end, ref, seen) for end in ends_of(node))
             case exp.Not() if isinstance(node.this, exp.Is):
                 return _NONE
             case exp.GT() | exp.GTE() | exp.LT() | exp.LTE() | exp.EQ() | exp.NullSafeEQ():
@@ -272,35 +269,34 @@ class _Query:
         return at.moved(other[1]).before(mine[1])
 
 
-def _read(query: _Query, ref: ScopeColumn, node: exp.Expr, name: str, table: TimedUpstream) -> EarlierRead | None:
+def _read(query: _Query, ref: ScopeColumn, node: exp.Expr, name: str, table: TimedTable) -> EarlierRead | None:
     lower = query.read(ref)
     select = ref.scope.expression
     if lower.unknown or not isinstance(select, exp.Select) or (lower.at and not lower.earlier):
         return None
-    said = next((c for c in conditions(select) if ref.is_in(c)), None)
+    said = next(iter(query.conditions(ref)), None)
     if lower.at is None:
-        if said is None and (by := _other_time(query, ref, table)):
-            return EarlierRead(table=name, line=line_of(node), intervals=None, by=by)
-        if table.cadence is None and said is None and not _folds(select, ref):
-            return None
+        if table.cadence is None and said is None:
+            if by := _other_time(query, ref, table):
+                return EarlierRead(table=name, line=line_of(node), intervals=None, by=by)
+            if not _folds(select, ref):
+                return None
         return EarlierRead(table=name, line=line_of(said or node), intervals=None)
     try:
-        far = max(_before(lower.at, start, query.cadence, table.cadence) for start in _starts(query.cadence))
+        every = starts(query.cadence, every=query.cadence is Cadence.HOURLY)
+        far = max(_before(lower.at, start, query.cadence, table.cadence) for start in every)
     except (ValueError, OverflowError):  # beyond the years that there are
         return None
     return EarlierRead(table=name, line=line_of(said or node), intervals=far) if far else None
 
 
-def _other_time(query: _Query, ref: ScopeColumn, table: TimedUpstream) -> str:
+def _other_time(query: _Query, ref: ScopeColumn, table: TimedTable) -> str:
     """Another time column that bounds what is read; "" where there is none."""
-    for name in table.others:
-        if query.read(ScopeColumn(ref.scope, ref.alias, name.lower())).at is not None:
-            return name
-    return ""
 
+    def bounds(name: str) -> bool:
+        return query.read(ScopeColumn(ref.scope, ref.alias, name.lower())).at is not None
 
-def _starts(cadence: Cadence) -> Iterator[datetime]:
-    return starts(cadence, every=cadence is Cadence.HOURLY)
+    return next(filter(bounds, table.other_times), "")
 
 
 def _before(lower: Callable[[datetime], datetime], start: datetime, own: Cadence, above: Cadence | None) -> int:
@@ -332,9 +328,8 @@ def _folds(select: exp.Select, ref: ScopeColumn) -> bool:
     return any(map(aggregates, outputs)) or bool(select.args.get("limit"))
 
 
-def _without_difference(node: exp.Expr) -> exp.Binary:
+def _without_difference(node: exp.Binary) -> exp.Binary:
     """`datediff(a, b) <= 6` as `a <= date_add(b, 6)`."""
-    assert isinstance(node, exp.Binary)
     left, right, kind = node.left, node.right, type(node)
     if isinstance(right, exp.DateDiff):
         left, right, kind = right, left, _MIRRORED.get(type(node), type(node))

@@ -15,11 +15,11 @@ from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
 from backfill_assets.core.intervals import Cadence
-from backfill_assets.core.model import Column
 from backfill_assets.sql.places import line_of
 from backfill_assets.sql.scope_column import ScopeColumn, SeenColumns, named_column
-from backfill_assets.sql.select_parts import conditions
+from backfill_assets.sql.select_parts import conditions, conditions_on_groups, ends_of
 from backfill_assets.sql.shifted_times import Shift, shifted, starts
+from backfill_assets.sql.timed_table import TimedTable
 
 _LEAST = timedelta(microseconds=1)
 _DAY = Shift(floor="DAY")
@@ -36,18 +36,6 @@ class LaterRead:
     line: int
     reach: timedelta
     by_rows: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimedTable:
-    """What is known of a table that is read: its time column, and all columns."""
-
-    time: str
-    columns: Sequence[Column]
-
-    def type(self, column: str) -> str:
-        """Of a column; "" where nobody knows it."""
-        return next((c.type or "" for c in self.columns if c.name.lower() == column.lower()), "")
 
 
 def later_reads(scopes: Sequence[Scope], tables: Mapping[str, TimedTable], cadence: Cadence) -> Iterator[LaterRead]:
@@ -217,7 +205,7 @@ def _limits(ref: ScopeColumn, tables: Mapping[str, TimedTable], seen: SeenColumn
         return None
     found: list[_Limit] = []
     for one in origin.through:
-        if any(one.is_in(place) for place in _places_of_groups(one.scope)):
+        if any(one.is_in(place) for place in conditions_on_groups(one.scope.expression)):
             return None
         for condition in _conditions(one.scope):
             if one.is_in(condition) and not _is_below_only(condition, one) and not _is_around(condition, seen):
@@ -231,21 +219,12 @@ def _limits(ref: ScopeColumn, tables: Mapping[str, TimedTable], seen: SeenColumn
 def _conditions(scope: Scope) -> Iterator[exp.Expr]:
     """What must hold of the rows of a SELECT; BETWEEN is two conditions."""
     for condition in conditions(scope.expression) if isinstance(scope.expression, exp.Select) else ():
-        if isinstance(condition, exp.Between):
-            yield exp.GTE(this=condition.this.copy(), expression=condition.args["low"].copy())
-            yield exp.LTE(this=condition.this.copy(), expression=condition.args["high"].copy())
-        else:
-            yield condition
+        yield from ends_of(condition) if isinstance(condition, exp.Between) else (condition,)
 
 
 def _is_around(condition: exp.Expr, seen: SeenColumns) -> bool:
     """Whether a condition is on a subquery that asks about its columns already."""
     return any((id(select), key[1], key[2]) == key for select in condition.find_all(exp.Select) for key in seen)
-
-
-def _places_of_groups(scope: Scope) -> Sequence[exp.Expr]:
-    """Where a SELECT has conditions on what it has grouped, or on windows."""
-    return [place for key in ("having", "qualify") if (place := scope.expression.args.get(key)) is not None]
 
 
 def _is_below_only(condition: exp.Expr, ref: ScopeColumn) -> bool:

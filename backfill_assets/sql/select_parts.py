@@ -26,6 +26,20 @@ def conditions(select: exp.Select) -> Iterator[exp.Expr]:
         yield from conjuncts(place) if place else ()
 
 
+def conditions_on_groups(select: exp.Expr) -> list[exp.Expr]:
+    """Where a SELECT has conditions on what it has grouped, or on windows."""
+    return [place for key in ("having", "qualify") if (place := select.args.get(key)) is not None]
+
+
+def ends_of(between: exp.Between) -> tuple[exp.Binary, exp.Binary]:
+    """The two conditions that BETWEEN is."""
+    low, high = between.args["low"], between.args["high"]
+    return (
+        exp.GTE(this=between.this.copy(), expression=low.copy()),
+        exp.LTE(this=between.this.copy(), expression=high.copy()),
+    )
+
+
 def group_keys(select: exp.Select) -> list[exp.Expr]:
     """What a SELECT groups by, with what ALL and the numbers of outputs stand for; nothing without GROUP BY."""
     group, outputs = select.args.get("group"), select.expressions

@@ -130,6 +130,7 @@ def _of_source(
     """The parts of what is shown that one source touched since they were built; why goes into `found`."""
     expected, parts = model.expected(look.now), list[Interval]()
     timeless = look.project.sources[source].time_column is None
+    again = restate_command(restate_argument(model.name, pointer.covers & expected))
     after, memory = TouchedSince(model, history, back), dict[object, Reached]()
 
     def since(said: Mapping[str, object], began: datetime, batch: str) -> Reached:
@@ -160,7 +161,6 @@ def _of_source(
         mine = Ranges((part,)) & expected
         if vague and mine and (timeless or "files" in said):  # such sources change all the time: no alarm each day
             names = _named({c.name for c in changes if c.touches is None})
-            again = restate_command(restate_argument(model.name, pointer.covers & expected))
             blind[source] = (
                 f"which days these touch cannot be told, {model.name} was built before: {names}; "
                 f"{again} computes all of it again"
