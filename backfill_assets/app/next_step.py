@@ -70,5 +70,10 @@ def _own_step(plan: Plan, verdict: Verdict | None, stored: str, late: Sequence[N
     if moves:
         return NextStep(Step.PROMOTE, promote_command(plan.request))
     if late:
-        return NextStep(Step.RESTATE, restate_command(tuple(a for notice in late for a in notice.restate)))
+        return NextStep(Step.RESTATE, restate_late(late))
     return NextStep(Step.NOTHING)
+
+
+def restate_late(late: Sequence[Notice]) -> str:
+    """The command that builds again what is shown and was built before its sources changed."""
+    return restate_command(tuple(argument for notice in late for argument in notice.restate))

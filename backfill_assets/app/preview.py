@@ -16,13 +16,14 @@ from backfill_assets.app.watch import find_late
 from backfill_assets.contracts.impact import Impact
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.errors import BackfillError, StateError
+from backfill_assets.core.intervals import NOTHING
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.estimate import PlanEstimate
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.faults import Fault
 from backfill_assets.plan.leases import Claim, targets
 from backfill_assets.plan.maintenance import Maintenance
-from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.plan.uncovered import Uncovered
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.lone_authors import lone_author_words
@@ -52,7 +53,7 @@ class Preview:
     verdict: Verdict | None
     """The gate's, of a plan of which nothing is left to build; None of others, and where records cannot be read."""
     late: tuple[Notice, ...]
-    """What is shown and was built before its sources changed; looked for where nothing else is to be done."""
+    """What is shown and was built before its sources changed, and is not all built again by this plan."""
     notes: tuple[str, ...]
     """That approvals are off, where files say other rules than those in force, and that nobody but an author is left to
     approve."""
@@ -84,7 +85,7 @@ def preview(context: Context, request: Request) -> Preview:
         ahead=obstacles_ahead(context, made, facts),
         gaps=find_gaps(context, made, facts.environment, facts.look(context.log)),
         verdict=_verdict(context, request, made, facts),
-        late=() if made.stages or made.blocked else _late(context, facts),
+        late=_late(context, facts, made),
         notes=(*rules.notes, *lone_author_words(made.owners, rules.effective, _authors(context, claim))),
         approvals_required=rules.rules.approvals.required,
     )
@@ -108,7 +109,8 @@ def _verdict(context: Context, request: Request, made: Plan, facts: Facts) -> Ve
     return None
 
 
-def _late(context: Context, facts: Facts) -> tuple[Notice, ...]:
+def _late(context: Context, facts: Facts, made: Plan) -> tuple[Notice, ...]:
+    built = {stage.model: stage.intervals for stage in made.work if isinstance(stage, Build)}
     with suppress(BackfillError):  # `watch` says it
-        return find_late(context, facts)
+        return tuple(n for n in find_late(context, facts) if n.intervals - built.get(n.model, NOTHING))
     return ()

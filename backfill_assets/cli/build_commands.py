@@ -87,6 +87,10 @@ def plan(
             "rules": list(found.notes),
             "faults": to_plain(found.faults),
             "ahead": obstacles_json(found.ahead),
+            "late": [
+                {"model": n.model, "what": n.what, "intervals": n.intervals.to_plain(), "remedy": n.remedy}
+                for n in found.late
+            ],
             "other_ways": to_plain(tuple(other_ways(made, context.project.models))),
             "next": to_plain(next_step(made, found.verdict, stored, found.late, claim.collisions)),
         }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from backfill_assets.app.next_step import NextStep, Step, next_step
+from backfill_assets.app.next_step import NextStep, Step, next_step, restate_late
 from backfill_assets.cli.estimates import estimate_lines
 from backfill_assets.cli.plan_words import afterwards, ahead_lines, has_history, override_words
 from backfill_assets.cli.ranges import short
@@ -102,7 +102,12 @@ def print_plan(
         stuck = ", ".join(dict.fromkeys(b.model for b in plan.blocked))
         console.print(f"In {plan.environment}, {stuck} stays as it is until nothing of it waits.")
     more()
-    _print_next(plan, next_step(plan, verdict, stored, late, collisions), verdict, late, collisions)
+    following = next_step(plan, verdict, stored, late, collisions)
+    if late and following.step is not Step.RESTATE:
+        console.print("Sources changed since these were built, and this plan leaves them as they are:")
+        _print_late(late)
+        console.print(Text("  Once it is promoted: ") + Text(one_line(restate_late(late)), style="bold"))
+    _print_next(plan, following, verdict, late, collisions)
 
 
 def _stages(plan: Plan, project: Project) -> Table:
@@ -195,13 +200,17 @@ def _print_next(
             out().print(Text("Nothing to build. Next: ") + command + ", so that the owners have a plan to approve")
         case Step.RESTATE:
             out().print("Nothing is missing, but sources changed since what is shown was built:")
-            for notice in late:
-                out().print(Text(f"  {notice.model} {short(notice.intervals)}: {notice.what}"))
+            _print_late(late)
             out().print(Text("Next: ") + command)
         case Step.NOTHING:
             out().print("Nothing to do.")
         case Step.WAIT:
             pass  # said above, of the models that wait
+
+
+def _print_late(late: Sequence[Notice]) -> None:
+    for notice in late:
+        out().print(Text(f"  {notice.model} {short(notice.intervals)}: {notice.what}"))
 
 
 def print_copied(plan: Plan, project: Project) -> None:

@@ -49,17 +49,17 @@ class Raw:
     """SQL as it is at a full refresh, with as many lines as the raw code where no loop makes more.
 
     `filtered` is the column that is_incremental() filters by, with the line of it; `unusual` are the lines of filters
-    that are more than the rows after the newest one. `filled` are values of `var`, with their lines.
+    that are more than the rows after the newest one. `filled` are values of `var`: line, name, and both in words.
     """
 
     text: str
     filtered: str = ""
     incremental: tuple[int, ...] = ()
     unusual: tuple[int, ...] = ()
-    filled: tuple[tuple[int, str], ...] = ()
+    filled: tuple[tuple[int, str, str], ...] = ()
 
 
-def without_jinja(code: str, resolve: Resolve, variables: Mapping[str, object] | None = None) -> Raw:
+def without_jinja(code: str, resolve: Resolve, variables: Mapping[str, object]) -> Raw:
     """The code as it is at a full refresh. Raises Untranslatable for Jinja that is not on the list."""
     if len(code) > _LARGEST:
         raise Untranslatable("the model is too large", why=f"it has {len(code):,} characters")
@@ -79,8 +79,8 @@ def without_jinja(code: str, resolve: Resolve, variables: Mapping[str, object] |
             lines.append(line)
             unusual.append(line)
     flat = _TAG.sub(lambda m: _flat(m[0]), code)
-    filled: list[tuple[int, str]] = []
-    text = _rendered(flat, resolve, variables or {}, filled)
+    filled: list[tuple[int, str, str]] = []
+    text = _rendered(flat, resolve, variables, filled)
     return Raw(text=text, filtered=filtered, incremental=tuple(lines), unusual=tuple(unusual), filled=tuple(filled))
 
 
@@ -93,7 +93,7 @@ def _flat(tag: str) -> str:
     return f"{tag[:2]} {inner} {tag[-2:]}" + "\n" * tag.count("\n")
 
 
-def _rendered(code: str, resolve: Resolve, variables: Mapping[str, object], filled: list[tuple[int, str]]) -> str:
+def _rendered(code: str, resolve: Resolve, variables: Mapping[str, object], filled: list[tuple[int, str, str]]) -> str:
     environment = ImmutableSandboxedEnvironment(keep_trailing_newline=True, autoescape=False)
     try:
         tree = environment.parse(code)
@@ -105,13 +105,13 @@ def _rendered(code: str, resolve: Resolve, variables: Mapping[str, object], fill
     names = {n.name for n in tree.find_all(nodes.Name) if n.ctx == "store"}
     for node in _every(tree, 0):
         _allowed(node, names)
-    calls = iter(_lines(tree, filled))
 
     def var(name: str, default: object = None) -> object:
-        value = variables.get(name, default)
+        value, line = variables.get(name, default), _line_of(code, "var", (str(name),))
         if value is None:
-            raise Untranslatable(f"var('{name}')", why="the manifest does not say its value", line=next(calls, 1))
-        filled.append((1, f"var('{name}') is {str(value)[:80]}"))
+            why = "neither the manifest nor a dbt_project.yml beside it says its value"
+            raise Untranslatable(f"var('{name}')", why=why, line=line)
+        filled.append((line, str(name), f"var('{name}') is {str(value)[:80]}"))
         return value
 
     def called(kind: str) -> Callable[..., str]:
@@ -178,12 +178,6 @@ def _allowed(node: nodes.Node, names: set[str]) -> None:
         if isinstance(node, nodes.Getattr):
             said = f"{getattr(node.node, 'name', '…')}.{node.attr}"
         raise Untranslatable(f"Jinja: `{said}`", why="it is not evaluated", fix=fix, line=node.lineno)
-
-
-def _lines(tree: nodes.Template, _: list[tuple[int, str]]) -> Iterator[int]:
-    for node in tree.find_all(nodes.Call):
-        if isinstance(node.node, nodes.Name) and node.node.name == "var":
-            yield node.lineno
 
 
 def _line_of(code: str, kind: str, arguments: tuple[str, ...]) -> int:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from backfill_assets.core.errors import SettingsError
+from backfill_assets.files.documents import read_yaml
+from backfill_assets.files.texts import read_text
 from backfill_assets.importing.header import plain
 
 Node = Mapping[str, object]
@@ -18,6 +20,7 @@ DIALECTS = {
     "sqlite": "sqlite", "oracle": "oracle", "teradata": "teradata", "glue": "spark", "starrocks": "starrocks",
 }  # fmt: skip
 """sqlglot's dialects by dbt's adapters."""
+PROJECT_FILE = "dbt_project.yml"
 _LARGEST = 200 * 1024 * 1024
 _VERSIONS = ("v10", "v11", "v12")
 
@@ -33,6 +36,13 @@ class DbtManifest:
     tests: Mapping[str, Sequence[Node]]
     """Generic tests, by the id of the model, source or seed that they are of."""
     folder: Path | None
+    variables: Mapping[str, object] = field(default_factory=dict[str, object])
+    """`vars:` of dbt_project.yml beside the manifest: values, and those of one package under its name."""
+
+    def variables_of(self, node: Node) -> Mapping[str, object]:
+        """What `var` says in a node's code, unless a run was told otherwise (`--vars`)."""
+        shared = {name: value for name, value in self.variables.items() if not isinstance(value, Mapping)}
+        return {**shared, **mapping(self.variables.get(str(node.get("package_name"))))}
 
     @property
     def dialect(self) -> str:
@@ -56,10 +66,18 @@ def read_manifest(file: Path) -> DbtManifest:
                 tests.setdefault(unique_id, []).append(node)
     metadata = mapping(data.get("metadata"))
     folder = file.resolve().parent.parent
+    project = folder / PROJECT_FILE
     return DbtManifest(
         data=data, nodes=nodes, sources=sources, adapter=str(metadata.get("adapter_type") or ""), tests=tests,
-        folder=folder if (folder / "dbt_project.yml").is_file() else None,
+        folder=folder if project.is_file() else None, variables=_variables(project) if project.is_file() else {},
     )  # fmt: skip
+
+
+def _variables(file: Path) -> Mapping[str, object]:
+    """`vars:` of a dbt_project.yml; nothing where it cannot be read: a model that needs one is named."""
+    text = read_text(file, [])
+    document = read_yaml(text, file, []) if text is not None else None
+    return mapping(mapping(document.data).get("vars")) if document is not None else {}
 
 
 def _load(file: Path) -> Mapping[str, object]:

@@ -9,6 +9,7 @@ from datetime import date, timedelta
 
 from backfill_assets.importing.dbt_jinja import Raw, without_jinja
 from backfill_assets.importing.dbt_manifest import (
+    PROJECT_FILE,
     DbtManifest,
     Node,
     declared_columns,
@@ -132,7 +133,7 @@ def _refusal(node: Node, config: Mapping[str, object], line: int) -> Untranslata
 
 def _code(reading: _Reading, kind: ForeignKind, config: Mapping[str, object]) -> tuple[Raw, dict[str, str]]:
     """The code without Jinja, and the inputs that a microbatch cuts, by the names in it. Raises Untranslatable."""
-    node, every = reading.node, reading.manifest.every
+    node, every, said = reading.node, reading.manifest.every, reading.manifest.variables_of(reading.node)
     code = str(node.get("raw_code") or "")
     no_macro_names(code, 1)
     known = [d for d in depends_on(node) if d in every]
@@ -150,7 +151,7 @@ def _code(reading: _Reading, kind: ForeignKind, config: Mapping[str, object]) ->
         return written
 
     try:
-        raw = without_jinja(code, resolve)
+        raw = without_jinja(code, resolve, said)
     except Untranslatable as error:
         compiled = str(node.get("compiled_code") or "")
         own = str(node.get("relation_name") or "\0")
@@ -164,8 +165,11 @@ def _code(reading: _Reading, kind: ForeignKind, config: Mapping[str, object]) ->
     if kind is ForeignKind.INTERVALS and not cut:
         why = "no input has an `event_time`: dbt reads all of them in each batch; here rows are cut by the output's"
         reading.check(reading.line, f"event_time: {config.get('event_time')}", why)
-    for line, what in raw.filled:
-        reading.check(line, what, "the manifest does not say what `vars:` has: the default is written")
+    for line, name, what in raw.filled:
+        why = "the manifest does not say what `vars:` has: the default is written"
+        if name in said:
+            why = f"as {PROJECT_FILE} says: what a run was told by `--vars` is not known"
+        reading.check(line, what, why)
     return raw, cut
 
 

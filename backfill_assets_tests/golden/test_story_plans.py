@@ -195,7 +195,7 @@ def check(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) ->
             json.dumps(
                 plan.to_json()
                 | {"estimate": guess.to_json(), "open_plans": claim_json(claim), "uncovered": [], "impact": []}
-                | {"rules": ["approvals are off"], "faults": [to_plain(FAULT)], "ahead": []}
+                | {"rules": ["approvals are off"], "faults": [to_plain(FAULT)], "ahead": [], "late": []}
                 | {"next": to_plain(next_step(plan))}
             )
         )

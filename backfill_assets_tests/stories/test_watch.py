@@ -86,6 +86,16 @@ def test_late_rows(spark: SparkSession, tmp_path: Path, environment: str) -> Non
     load(tmp_path, "03", "05", each=2)
     late = backfill_here("watch", "--json", project=root)
     assert "Nothing to do" not in (planned := backfill_here("plan", project=root).out) and "--restate" in planned
+    text = (running := root / "models" / "running.sql").read_text()
+    running.write_text(text.replace("sum(", "2 * sum("))
+    beside = backfill_here("plan", project=root).out
+    assert "this plan leaves them as they are:\n  daily 2024-01-03..2024-01-05: built before its source" in beside, (
+        beside
+    )
+    assert "Once it is promoted: backfill apply --restate daily:2024-01-03..2024-01-05\n" in beside, beside
+    (told,) = backfill_here("plan", "--json", project=root).json["late"]
+    assert told["model"] == "daily", told
+    running.write_text(text)
     assert late.code == 3, late
     (notice,) = late.json["notices"]
     assert notice["kind"] == "late_source_data" and notice["model"] == "daily"

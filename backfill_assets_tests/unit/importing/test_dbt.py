@@ -163,6 +163,21 @@ def test_what_may_differ_is_named_by_its_line(tmp_path: Path, code: str, line: i
     assert word in noted(done)[f"models/m.sql:{line}"]
 
 
+def test_values_of_variables_are_those_of_dbt_project_yml(tmp_path: Path) -> None:
+    """A package's own before those of all; a model of which one is said nowhere is not translated."""
+    (tmp_path / "dbt_project.yml").write_text(
+        "name: shop\nvars:\n  least: 1\n  first: 2024-01-01\n  shop: {least: 7}\n"
+    )
+    code = "select id, day from {{ source('raw', 'orders') }}\nwhere id >= {{ var('least') }}\n  and day >= '{{ var('first') }}'"
+    nodes = [model(code, INSERT), dbt_model("n", code.replace("first", "last"), INSERT, [ORDERS]), UNIQUE]
+    root, done = imported(tmp_path, nodes)
+    written = (root / "models" / "m.sql").read_text()
+    assert "id >= 7" in written and "'2024-01-01'" in written, written
+    told = noted(done)
+    assert "var('least') is 7" in told["models/m.sql:2"] and "dbt_project.yml" in told["models/m.sql:2"], told
+    assert [(x.model, x.place) for x in done.left] == [("n", "models/n.sql:3")]
+
+
 @pytest.mark.parametrize(
     ("test", "word"),
     [
