@@ -26,12 +26,17 @@ class TakingOut:
 
     @property
     def command(self) -> str:
-        return f"backfill rollback {NOTHING_SHOWN} --select {','.join(self.models)}"
+        return out_command(self.models)
 
     @property
     def steps(self) -> str:
         """All that is to be done."""
         return f"{self.first}; then {self.command}" if self.first else self.command
+
+
+def out_command(models: Collection[str]) -> str:
+    """The command that takes models out of what is shown."""
+    return f"backfill rollback {NOTHING_SHOWN} --select {','.join(models)}"
 
 
 def taking_out(project: Project, shown: Environment, reads: ReadByNow, names: Collection[str]) -> TakingOut:

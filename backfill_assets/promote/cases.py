@@ -9,6 +9,7 @@ from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.plan.deleted_models import deleted_definitions
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.older_sources import History
@@ -95,7 +96,8 @@ class Cases:
         def entries(models: Collection[str]) -> EntriesByVersion:
             return by_version(self.control.ledger.entries(models, kinds=DECIDING))
 
-        return older_reads(self.project, facts, moving, entries, self.history, frozen)
+        deleted = deleted_definitions(self.project, facts.environment, self.control.versions.all())
+        return older_reads(self.project, facts, moving, deleted, entries, self.history, frozen)
 
     def _reviews(self, facts: Facts, versions: Mapping[tuple[str, str], Version]) -> tuple[PlanReview, ...]:
         """What is known of all open plans that the loaded code is of."""

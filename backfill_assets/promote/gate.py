@@ -200,11 +200,7 @@ def _with_upstream(case: Case, found: Mismatch) -> str:
     """How a model and one that it reads are shown together."""
     name, shown = found.model, case.environment.name
     if name not in case.project.models:
-        out = taking_out(case.project, case.environment, case.facts.reads, [name])
-        gone = f"the code has no {name} any more"
-        if not out.held:
-            return f"{gone}: put its file back, or take it out of {shown}: {out.command}"
-        return f"{gone}, and {', '.join(out.held)} reads it as {shown} shows it: {out.steps}"
+        return _back_or_out(case, name)
     needs = [(b.upstream, b.needs - _closed(case, b.upstream)) for b in case.blocked if b.model == name]
     if waits := [f"{upstream} {left}" for upstream, left in needs if left]:
         return f"{name} waits for {listed(waits)}: promote both when it is built"
@@ -212,6 +208,15 @@ def _with_upstream(case: Case, found: Mismatch) -> str:
     if (own := case.facts.itself.get(name)) and own.code:
         return f"{together}; the code has another {name} than {shown} shows: merge that first, if it is somebody else's"
     return together
+
+
+def _back_or_out(case: Case, name: str) -> str:
+    """What is done about a model that is shown and that the code does not have."""
+    shown, gone = case.environment.name, f"the code has no {name} any more"
+    out = taking_out(case.project, case.environment, case.facts.reads, [name])
+    if not out.held:
+        return f"{gone}: put its file back, or take it out of {shown}: {out.command}"
+    return f"{gone}, and {', '.join(out.held)} reads it as {shown} shows it: {out.steps}"
 
 
 def _closed(case: Case, name: str) -> Ranges:
@@ -429,6 +434,8 @@ def _one_type(case: Case, column: TwoTypes) -> str:
 def _again(case: Case, name: str, part: Ranges, reads: str) -> str:
     """How intervals that are not shown yet are computed again: a restatement is made anew, others are withdrawn."""
     apply = f"{apply_command(case.request)}, which"
+    if name not in case.project.models:
+        return _back_or_out(case, name)
     if name not in {p.model for p in case.pointers}:
         return f"{apply} computes it again with what it reads"
     if any(w.model == name and w.patched and w.version != logic_of(w.version) for w in case.wanted.wanted):

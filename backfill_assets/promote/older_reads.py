@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from backfill_assets.core.intervals import NOTHING, Ranges
-from backfill_assets.core.model import Project
+from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import is_adopted
 from backfill_assets.plan.facts import Facts
@@ -38,19 +38,22 @@ def older_reads(
     project: Project,
     facts: Facts,
     moving: Sequence[Pointer],
+    deleted: Mapping[str, Model],
     entries: Entries,
     history: History,
     frozen: Sequence[Frozen] = (),
 ) -> OlderReads:
-    """What is built of pointers that would move, and what is to be built from sources as a plan has `frozen` them."""
+    """What is built of pointers that would move, and what is to be built from sources as a plan has `frozen` them.
+    `deleted` are models that are shown and that the code does not have: no plan builds them again."""
     shown = facts.environment
     then = {**shown.pointers, **{p.model: p for p in moving}}
+    left = tuple(_left_behind(project, shown, then, deleted))
     ours = {p.model: project.models[p.model] for p in moving if p.model in project.models}
     readers = [n for n in then if n in project.models and any(u.name in ours for u in project.models[n].upstreams)]
     near = {n: project.models[n] for n in (*ours, *readers)}
     beside = {u.name for model in near.values() for u in model.upstreams if u.name in then}
     if not beside and not ours.keys() & shown.pointers.keys():
-        return OlderReads()
+        return OlderReads(upstreams=left)
     said = entries(near.keys() | beside)
     reach = facts.settling.reach if facts.settling else {}
     rows = [row for p in moving if p.model in ours for row in computed(said, p, shown.pointers.get(p.model))]
@@ -59,7 +62,7 @@ def older_reads(
     ]
     over = {n: model.expected(facts.now) - facts.coverage[n].lapsed for n, model in near.items()}
     return OlderReads(
-        upstreams=_other_reads(project, shown, then, over, near.keys() | beside, said) if beside else (),
+        upstreams=(*(_other_reads(project, shown, then, over, near.keys() | beside, said) if beside else ()), *left),
         sources=older_rows(project, shown, rows, said, history, reach, facts.zones),
         to_come=older_rows(project, shown, to_come, said, history, reach, facts.zones) if to_come else (),
     )
@@ -125,6 +128,25 @@ def _under_other_logic(
             affected = (affected_interval(model, project.models[upstream.name], part) for part in replaced)
             if left := Ranges.of(affected) & _untouched(before, then[name]):
                 new = next(s for s in then[upstream.name].segments if Ranges((s.interval,)) & replaced)
+                yield StaleInput(model=name, intervals=left, upstream=upstream.name, of=replaced, shown=new)
+
+
+def _left_behind(
+    project: Project, shown: Environment, then: Mapping[str, Pointer], deleted: Mapping[str, Model]
+) -> Iterator[StaleInput]:
+    """What the code does not have, stays as it is shown, and was computed from rows that others take the place of,
+    within one version (of another version `mismatches` tells)."""
+    for name, model in deleted.items():
+        for upstream in model.upstreams:
+            above, below = shown.pointers.get(upstream.name), then.get(upstream.name)
+            read = project.models.get(upstream.name)
+            if above is None or below is None or read is None or above.version != below.version:
+                continue
+            met = above.segments.meetings(below.segments)
+            replaced = Ranges.of(common for a, b, common in met if a.version != b.version)
+            affected = Ranges.of(affected_interval(model, read, part) for part in replaced)
+            if left := affected & shown.pointers[name].covers:
+                new = next(s for s in below.segments if Ranges((s.interval,)) & replaced)
                 yield StaleInput(model=name, intervals=left, upstream=upstream.name, of=replaced, shown=new)
 
 

@@ -8,6 +8,7 @@ from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.faults import FaultKind, faults
 from backfill_assets.promote.mismatches import shown_apart
 from backfill_assets.promote.rehearsal import damages
+from backfill_assets.watch.before_restating import before_restating
 from backfill_assets.watch.facts import WatchFacts
 from backfill_assets.watch.notice import Notice, NoticeKind
 
@@ -68,7 +69,7 @@ def integrity(look: WatchFacts) -> tuple[Notice, ...]:
             model=o.model,
             intervals=o.intervals,
             what=f"was built from other rows of {o.upstream} {o.of} than {look.environment.name} shows",
-            remedy=f"{restate_command(restate_argument(o.model, o.intervals))}, "
+            remedy=f"{before_restating(look, [o.model])}{restate_command(restate_argument(o.model, o.intervals))}, "
             "then backfill promote PLAN, which it names; or go back to a release of both: backfill releases",
         )
         for o in look.older

@@ -25,6 +25,7 @@ from backfill_assets.state.ledger import Entry
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.state.pieces import Pieces
 from backfill_assets.state.read_inputs import ReadInputs
+from backfill_assets.watch.before_restating import before_restating
 from backfill_assets.watch.facts import WatchFacts
 from backfill_assets.watch.notice import Notice, NoticeKind
 
@@ -290,9 +291,7 @@ def _notice(look: WatchFacts, model: Model, stale: _Found, held: Ranges) -> Noti
         what += f"; {' and '.join(whose)}: neither a routine run nor a restatement builds it again"
     restating = f"{restate_command(arguments)}, then backfill promote PLAN, which it names"
     command = "; ".join([*([_FINISH] if held else []), *([restating] if free else [])])
-    other = [n for n in patches or [model.name] if look.fingerprints.get(n) != look.environment.pointers[n].version]
-    if other:
-        command = f"promote or take back the newer code of {', '.join(other)}; then {command}"
+    command = before_restating(look, patches or [model.name]) + command
     return Notice(
         kind=NoticeKind.LATE,
         model=model.name,
