@@ -21,10 +21,11 @@ from backfill_assets.core.model import Model, Project, Source
 from backfill_assets.core.pin import Pin, Pins, made_anew
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import is_adopted
+from backfill_assets.plan.patch import ALL_TIME
 from backfill_assets.plan.source_history import SourceChange, SourceHistory, changes_since, touched_by
 from backfill_assets.plan.stale_inputs import shown_parts
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.ledger import EntriesByVersion
+from backfill_assets.state.ledger import EntriesByVersion, Entry
 
 History = Callable[[Source, int], SourceHistory]
 """A source, and a commit of it → what came to it after that, as far as that can be told."""
@@ -98,16 +99,42 @@ def older_rows(
     for source, both in pairs.items():
         told = history(project.sources[source], min(p.commit for p in both)) if both else SourceHistory()
         for pair, parts in _alike(both):
-            model = project.models[pair.model]
-            touched, _, vague = touched_by(model, _between(pair, told), reach.get(pair.model, timedelta()))
-            if vague and project.sources[source].time_column is not None and "commit" in pair.then:
-                touched = parts  # what a file, or a table without days, does not say counts nowhere
-            found[pair.model, source] += Ranges.of(model.cadence.cover(part) for part in touched) & parts
+            back = reach.get(pair.model, timedelta())
+            found[pair.model, source] += _touched(project, source, pair, parts, told, back)
     return tuple(
         OlderRows(model=name, source=source, intervals=Ranges.of(parts))
         for (name, source), parts in found.items()
         if parts
     )
+
+
+def came_between(
+    project: Project, history: History, reach: Mapping[str, timedelta]
+) -> Callable[[Model, str, Interval, Entry, Entry], bool]:
+    """Whether something came to a source that a model reads, of an interval of it, after one batch read it and before
+    another one did. Of all intervals that the same two states were read of, a source is looked through once."""
+    known: dict[Sequence[object], Ranges] = {}
+
+    def came(model: Model, source: str, part: Interval, one: Entry, other: Entry) -> bool:
+        then, now = (cast(Pins, entry.inputs or {}).get(source) for entry in (one, other))
+        if not then or not now or not _earlier(then, one.began, now, other.began):
+            return False
+        pair = _Pair(model=model.name, interval=part, then=then, began=one.began, shown=now, later=other.began)
+        if (states := (source, *pair.states)) not in known:
+            told, back = history(project.sources[source], pair.commit), reach.get(model.name, timedelta())
+            known[states] = _touched(project, source, pair, Ranges((ALL_TIME,)), told, back)
+        return bool(known[states] & Ranges((part,)))
+
+    return came
+
+
+def _touched(project: Project, source: str, pair: _Pair, parts: Ranges, told: SourceHistory, back: timedelta) -> Ranges:
+    """What of these parts the source has other rows of in the later one of two states."""
+    model = project.models[pair.model]
+    touched, _, vague = touched_by(model, _between(pair, told), back)
+    if vague and project.sources[source].time_column is not None and "commit" in pair.then:
+        return parts  # what a file, or a table without days, does not say counts nowhere
+    return Ranges.of(model.cadence.cover(part) for part in touched) & parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

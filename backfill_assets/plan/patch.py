@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
@@ -118,6 +118,26 @@ def restatement(
                 fix="restate days that are published; others are built by `backfill apply`, open ones by --ignore-cron",
             )
     return patches
+
+
+def refuse_unpublished_inputs(
+    project: Project, environment: Environment, patches: Mapping[str, Patch], beside: Collection[str]
+) -> None:
+    """Raise PlanError where published history would be computed again from another version of a model than is shown,
+    and than moves `beside` it: it would be shown beside rows that it was not computed from."""
+    for name in patches:
+        for upstream in project.models[name].upstreams:
+            if upstream.name in beside or upstream.name not in project.models:
+                continue
+            pointer, version = environment.pointers.get(upstream.name), project.fingerprints[upstream.name]
+            if pointer is None or pointer.version != version:
+                shown = pointer.version if pointer else "nothing of it"
+                raise PlanError(
+                    f"{name} cannot be computed again: it reads {upstream.name}, of which {environment.name} shows "
+                    f"{shown}, and the code says {version}",
+                    why="published history is computed again from what is published beside it",
+                    fix=f"promote the code's version of {upstream.name} first; or load the code that is published",
+                )
 
 
 def forward(

@@ -26,7 +26,14 @@ from backfill_assets.plan.missing import needed, ready, split_open, upstream_mod
 from backfill_assets.plan.moving import held_back, move_stages, rewrites
 from backfill_assets.plan.older_logic import completion, refuse_mixing, refuse_waiting, to_come
 from backfill_assets.plan.partial import UpstreamNow, outdated_partial
-from backfill_assets.plan.patch import Patch, affected_interval, forward, restatement, segments_beside
+from backfill_assets.plan.patch import (
+    Patch,
+    affected_interval,
+    forward,
+    refuse_unpublished_inputs,
+    restatement,
+    segments_beside,
+)
 from backfill_assets.plan.renamed_columns import can_be_copied, renaming
 from backfill_assets.plan.respelled import respelled, respelled_warnings
 from backfill_assets.plan.scope import scope_suffix, with_scope
@@ -67,6 +74,7 @@ def _restated(project: Project, facts: Facts, request: Request) -> Plan:
     )
     asked = list(dict.fromkeys(name for name, _ in request.restate))
     refuse_mixing(project, facts.environment, patches, asked)
+    refuse_unpublished_inputs(project, facts.environment, patches, patches)
     if request.where or request.ids:
         shown = facts.environment.pointers
         stale = stale_inputs(project, facts.environment, facts.entries)
@@ -113,6 +121,7 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
     if not ranged and not facts.keeps_older:
         replacing = completion(project, facts.environment, selected, facts.now, facts.lapsed)
     names = tuple(name for name in project.models if name in {*selected, *replacing})
+    refuse_unpublished_inputs(project, facts.environment, replacing, names)
     mine = {name: changes[name] for name in names}
     back = {name: release for name in selected if (release := reverts(project, facts, name))}
     listing = views(project, facts, mine)

@@ -4,14 +4,14 @@ From older ones, or from newer ones that a rollback took out of sight. A restate
 that reads them, and a rollback puts them back together; the gate sees to it. This looks at what batches say
 that they read: the table and commit of the upstream, against the batch whose rows are shown. A copy (joined
 corrections) says when and from what its rows were computed, so it is not another batch. Of other logic the versions
-say it (`promote/mismatches.py`); where the reader reads nothing of the difference, shown rows that are older than
-those that were read, and of another state of the sources, are other rows.
+say it (`promote/mismatches.py`); where the reader reads nothing of the difference, shown rows of another state of the
+sources are other rows: older ones, and newer ones where something came in between (`CameBetween`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, cast
@@ -38,9 +38,20 @@ class StaleInput:
     shown: Segment
 
 
-def stale_inputs(project: Project, environment: Environment, entries: EntriesByVersion) -> tuple[StaleInput, ...]:
-    """What of an environment is shown beside other rows than it was computed from. `project` as it shows it."""
-    tables = _Tables(entries)
+CameBetween = Callable[[Model, str, Interval, Entry, Entry], bool]
+"""Whether something came to a source that a model reads, of an interval of it, between the batches of two entries
+(`plan/older_sources.py`)."""
+
+
+def stale_inputs(
+    project: Project, environment: Environment, entries: EntriesByVersion, came: CameBetween | None = None
+) -> tuple[StaleInput, ...]:
+    """What of an environment is shown beside other rows than it was computed from. `project` as it shows it.
+
+    Without `came`, newer rows of other logic count as those that a reader of none of the difference read: a promotion
+    compares these in the data.
+    """
+    tables = _Tables(project, entries, came)
     found: list[StaleInput] = []
     for name, pointer in environment.pointers.items():
         model = project.models.get(name)
@@ -61,9 +72,11 @@ def shown_parts(entries: EntriesByVersion, pointer: Pointer) -> Iterator[tuple[S
 
 @dataclass(slots=True)
 class _Tables:
-    """Which batch wrote what, by the ledger."""
+    """Which batch wrote what, by the ledger, and what it read."""
 
+    project: Project
     entries: EntriesByVersion
+    came: CameBetween | None
     _at: dict[tuple[str, str, int], Coverage] = field(default_factory=dict[tuple[str, str, int], Coverage])
 
     def at(self, model: str, version: str, commit: int) -> Coverage:
@@ -71,6 +84,38 @@ class _Tables:
         if (key := (model, version, commit)) not in self._at:
             self._at[key] = coverage(self.entries.get((model, version), ()), audits="", commit=commit)
         return self._at[key]
+
+    def differ(self, model: str, part: Interval, read: Entry, newer: Entry) -> bool:
+        """Whether what a newer batch read of an interval is known to be other than what an older one did: rows came to
+        a source, or a model that it reads was computed from such."""
+        if self.came is None or read.inputs == newer.inputs or (reader := self.project.models.get(model)) is None:
+            return False
+        names = [name for name in (read.inputs or {}) if name in (newer.inputs or {})]
+        for name in names:
+            if name in self.project.sources and self.came(reader, name, part, read, newer):
+                return True
+            above = self.project.models.get(name)
+            if above is not None and any(
+                self._differ_above(above, w, read, newer) for w in needed(reader, above, part)
+            ):
+                return True
+        return False
+
+    def _differ_above(self, upstream: Model, window: Interval, read: Entry, newer: Entry) -> bool:
+        """The same of the rows of an upstream that both read."""
+        there = IntervalIndex(self._read_by(upstream.name, window, newer))
+        return any(
+            one.at < other.at and self.differ(upstream.name, common, one, other)
+            for part, one in self._read_by(upstream.name, window, read)
+            for where, other in there.meeting(part)
+            if (common := where.intersection(part)) is not None
+        )
+
+    def _read_by(self, upstream: str, window: Interval, entry: Entry) -> Iterator[tuple[Interval, Entry]]:
+        said = cast(Mapping[str, Mapping[str, Any]], entry.inputs or {}).get(upstream, {})
+        if "version" in said and "commit" in said:
+            for version, commit, parts in _read(said, Ranges((window,))):
+                yield from self.at(upstream, version, commit).batches(parts)
 
 
 def _of_pair(tables: _Tables, model: Model, pointer: Pointer, upstream: Model, below: Pointer) -> Iterator[StaleInput]:
@@ -116,8 +161,10 @@ def _read_other(
         if version == newest.version and newest.table_commit <= commit:
             continue
         for part, entry in tables.at(upstream, version, commit).batches(parts):
-            if other_logic:
-                late = newest.at < entry.at and entry.inputs != newest.inputs
+            if other_logic and newest.at < entry.at:
+                late = entry.inputs != newest.inputs
+            elif other_logic:
+                late = tables.differ(upstream, part, entry, newest)
             else:
                 late = (entry.at, entry.inputs) != (newest.at, newest.inputs)
             if late:

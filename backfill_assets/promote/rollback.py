@@ -16,6 +16,7 @@ from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.followed import followed, read_by_now
 from backfill_assets.plan.missing import USUAL, ready, upstream_models
+from backfill_assets.plan.older_sources import History, came_between, told_once
 from backfill_assets.plan.published import published
 from backfill_assets.plan.select import one_of
 from backfill_assets.plan.stages import Audit, Build, Plan, Request, Stage
@@ -31,6 +32,7 @@ from backfill_assets.state.ledger import DECIDING, by_version
 from backfill_assets.state.releases import NOTHING_SHOWN, Release, before_all, find_release, grown, shown_at
 from backfill_assets.state.replaced_rows import written_over
 from backfill_assets.state.rules import Rules, declared_rules
+from backfill_assets.state.settling import settling_by
 from backfill_assets.state.tables import TableLog, version_coverage
 from backfill_assets.state.versions import Version, VersionRecords, beside, built_from
 
@@ -90,13 +92,15 @@ def propose_rollback(
     project: Project,
     control: Control,
     log: TableLog,
+    history: History,
     *,
     environment: str,
     now: datetime,
     release: str | None = None,
     select: Sequence[str] = (),
 ) -> Rollback:
-    """What going back to a release (a name; None: before the last change) would be. Reads only, and only records.
+    """What going back to a release (a name; None: before the last change) would be. Reads only, and only records; the
+    `history` of sources is asked for where rows were built anew.
 
     Of models that are named, and that the code does not have any more, it may be `nothing`: they are not shown then.
     """
@@ -150,7 +154,10 @@ def propose_rollback(
     waits = _waits(as_it_was, after, steps, control, log, now) if as_it_was else ()
     losses = [*_losses(steps, problem), *waits, *_redeclared(steps, as_it_was), *_consumers(project, rules, steps)]
     showed = {s.model: s.older.covers for s in steps if s.older}
-    apart = apart_after(as_it_was or project, control.ledger, entries, seen, after, showed)
+    came = came_between(
+        as_it_was or project, told_once(history), settling_by(control.rules.of(environment), releases, now).reach
+    )
+    apart = apart_after(as_it_was or project, control.ledger, entries, seen, after, showed, came)
     return Rollback(
         environment=seen,
         after=after,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.plan.commands import restate_argument, restate_command
-from backfill_assets.plan.stale_inputs import stale_inputs
+from backfill_assets.plan.stale_inputs import CameBetween, stale_inputs
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, EntriesByVersion, Ledger, by_version
@@ -34,7 +34,8 @@ class ReadApart:
             model=self.model,
             what=f"computed from rows of {self.upstream} that would be out of sight:",
             intervals=self.intervals,
-            remedy=f"--now goes back and shows these as they are; compute them again after that: {self.command}",
+            remedy="--now goes back and shows these as they are; compute them again after that, by the code that is "
+            f"shown then: {self.command}",
         )
 
 
@@ -45,18 +46,19 @@ def apart_after(
     seen: Environment,
     after: Environment,
     then: Mapping[str, Ranges],
+    came: CameBetween,
 ) -> list[ReadApart]:
     """What stays and read rows that would go out of sight. `project` as the older release shows it; `known`: all that
     decides in the ledger of some models, which were read; `then`: what the release showed of each model that moves,
-    which is as it was then."""
+    which is as it was then; `came` says what was built anew from a newer state of a source."""
     readers = [m for m in project.models.values() if {m.name, *(u.name for u in m.upstreams)} & then.keys()]
     names = {name for m in readers for name in (m.name, *(u.name for u in m.upstreams))} & after.pointers.keys()
-    others = names - {name for name, _ in known}
+    others = _with_upstreams(project, names) - {name for name, _ in known}
     entries = {**known, **by_version(ledger.entries(sorted(others), kinds=DECIDING))} if others else known
 
     def stale(environment: Environment) -> dict[tuple[str, str], Ranges]:
         found: dict[tuple[str, str], Ranges] = {}
-        for each in stale_inputs(project, environment, entries):
+        for each in stale_inputs(project, environment, entries, came):
             key = each.model, each.upstream
             found[key] = found.get(key, NOTHING) | each.intervals
         return found
@@ -72,6 +74,16 @@ def apart_after(
         for (model, upstream), found in stale(_only(after, names)).items()
         if (days := found - then.get(model, NOTHING) - now.get((model, upstream), NOTHING))
     ]
+
+
+def _with_upstreams(project: Project, names: Collection[str]) -> set[str]:
+    """These models, and all that they are computed from."""
+    found, todo = set[str](), list(names)
+    while todo:
+        if (name := todo.pop()) not in found and name in project.models:
+            found.add(name)
+            todo += [u.name for u in project.models[name].upstreams]
+    return found
 
 
 def _only(environment: Environment, names: Collection[str]) -> Environment:

@@ -22,6 +22,7 @@ from backfill_assets.promote.rollback import propose_rollback
 from backfill_assets.state.ledger import Kind
 from backfill_assets.watch.freshness import DUE_AFTER
 from backfill_assets_tests.fakes import World, a_model, a_project, days, gated
+from backfill_assets_tests.unit.promote.rollback_world import nothing_came
 
 OPEN = Request(ignore_cron=True)
 THREE, SIX = utc("2024-01-11T03:00"), utc("2024-01-11T06:00")
@@ -264,7 +265,7 @@ def test_a_rollback_keeps_days_that_are_shown() -> None:
     publish(world, THURSDAY)
     [first, _] = world.control.releases.all("prod")
     found = propose_rollback(
-        world.project, world.control, world.tables, environment="prod", now=THURSDAY, release=first.id
+        world.project, world.control, world.tables, nothing_came, environment="prod", now=THURSDAY, release=first.id
     )
     assert {s.model: (str(s.missing), str(s.never)) for s in found.steps} == dict.fromkeys(
         "de", ("2024-01-08..2024-01-10", "nothing")

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from backfill_assets.build.apply import apply
-from backfill_assets.core.model import Model
+from backfill_assets.core.model import Model, Source
 from backfill_assets.plan.published import published
+from backfill_assets.plan.source_history import SourceHistory
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.case import Case
 from backfill_assets.promote.gate import Verdict
@@ -22,6 +23,11 @@ from backfill_assets.state.releases import Release
 from backfill_assets_tests.fakes import NOW, World, a_model, a_project, attempted, gated, sealed
 
 MODELS = (a_model("a", "raw"), a_model("b", "a"), a_model("c"))
+
+
+def nothing_came(source: Source, since: int) -> SourceHistory:
+    """The history of sources that nobody writes to."""
+    return SourceHistory(since=since)
 
 
 class ProjectHistory:
@@ -77,6 +83,7 @@ class ProjectHistory:
             world.project,
             world.control,
             world.tables,
+            nothing_came,
             environment="prod",
             now=self.now,
             release=release,

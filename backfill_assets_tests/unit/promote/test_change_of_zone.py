@@ -19,6 +19,7 @@ from backfill_assets.promote.lifecycle import store_plan
 from backfill_assets.promote.rollback import propose_rollback
 from backfill_assets.state.settling import Settling
 from backfill_assets_tests.fakes import NOW, World, a_model, a_project
+from backfill_assets_tests.unit.promote.rollback_world import nothing_came
 from backfill_assets_tests.unit.promote.test_beside_newer import released
 
 NEW_YORK, TOKYO = "America/New_York", "Asia/Tokyo"
@@ -150,7 +151,7 @@ def test_back_to_days_of_a_zone_in_which_the_newest_is_not_over() -> None:
     release(world, NIGHT)
 
     def losses(now: datetime) -> list[str]:
-        found = propose_rollback(world.project, world.control, world.tables, environment="prod", now=now)
+        found = propose_rollback(world.project, world.control, world.tables, nothing_came, environment="prod", now=now)
         return [f"{o.what} {o.intervals}: {o.remedy}" for o in found.losses]
 
     assert losses(NIGHT) == [

@@ -47,6 +47,7 @@ from backfill_assets_tests.fakes import (
     attempted,
     sealed,
 )
+from backfill_assets_tests.unit.promote.rollback_world import nothing_came
 
 MODELS = (a_model("a", "raw"), a_model("b", "a", lookback=1), a_model("c", batch_size=2))
 BEGAN = NOW - timedelta(days=6)
@@ -190,7 +191,13 @@ class Warehouse(RuleBasedStateMachine):
 
         def look(release: str | None, select: object) -> tuple[Rollback, list[Readability]]:
             found = propose_rollback(
-                world.project, world.control, world.tables, environment="prod", now=self.now, release=release
+                world.project,
+                world.control,
+                world.tables,
+                nothing_came,
+                environment="prod",
+                now=self.now,
+                release=release,
             )
             told.extend(loss for loss in found.losses if "would be out of sight" in loss.what)
             return found, rehearse(found.pointers, world.tables, world.tables, world.control.ledger)

@@ -1,0 +1,71 @@
+"""Days that a rollback builds anew read the sources of today: what stays beside them may have read other rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from backfill_assets.app.context import Context
+from backfill_assets.app.promote import promote_plan
+from backfill_assets.app.rollback import roll_back
+from backfill_assets.app.watch import watch_environment
+from backfill_assets.watch.notice import NoticeKind
+from backfill_assets_tests.projects import small_project, write_events
+from backfill_assets_tests.unsparked import build, extend, promoted, prove, unsparked
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Path:
+    """`daily` changes in a column that `running` does not read; then a routine run adds the fourth day to both."""
+    root = small_project(tmp_path, days=3)
+    sources, settings = root / "sources.yml", root / "backfill.yml"
+    sources.write_text(sources.read_text().replace("format: csv", "format: csv\n    time_column: at"))
+    said = json.loads(settings.read_text()) | {"approvals": {"required": False}}
+    settings.write_text(json.dumps(said))
+    promoted(root)
+    daily = root / "models" / "daily.sql"
+    daily.write_text(daily.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))
+    place = unsparked(root, user="dev")
+    build(place)
+    [plan] = [r.id for r in place.control.plans.all() if r.live]
+    prove(place, plan)
+    assert promote_plan(place, plan=plan).verdict.open
+    write_events(root, days=4)
+    settings.write_text(json.dumps(said | {"clock": "2024-01-05"}))
+    assert extend(unsparked(root)) == ()
+    return root
+
+
+def drifted(place: Context) -> list[tuple[str, str]]:
+    found = watch_environment(place).notices
+    return [(n.model, str(n.intervals)) for n in found if n.kind is NoticeKind.UPSTREAM]
+
+
+def late(root: Path, day: str) -> None:
+    (root / "data" / "events" / "late.csv").write_text(f"id,at,kind,amount\n99,{day}T12:00:00Z,a,5.00\n")
+
+
+def test_a_reader_of_the_rows_before_is_not_left_beside_them(changed: Path) -> None:
+    """A row came to the fourth day: the old version's has it, and `running` was computed without. Whoever takes that
+    into the bargain is told of it for as long as it is so."""
+    late(changed, "2024-01-04")
+    ended = roll_back(unsparked(changed, user="dev"), None).ended
+    assert ended.moved is None
+    assert [(o.model, str(o.intervals)) for o in ended.obstacles] == [("running", "2024-01-04")]
+    assert "backfill apply --restate running:2024-01-04" in ended.obstacles[0].remedy
+    place = unsparked(changed, user="dev")
+    assert roll_back(place, None, at_once=True).ended.moved is not None
+    assert drifted(place) == [("running", "2024-01-04")]
+
+
+@pytest.mark.parametrize("day", ["", "2024-01-02"])
+def test_what_came_elsewhere_is_no_matter(changed: Path, day: str) -> None:
+    """The old version's rows of the second day are those that it had, and `running` was computed from their like."""
+    if day:
+        late(changed, day)
+    place = unsparked(changed, user="dev")
+    ended = roll_back(place, None).ended
+    assert ended.moved is not None, ended.obstacles
+    assert drifted(place) == []
