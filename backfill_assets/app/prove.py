@@ -24,6 +24,7 @@ from backfill_assets.promote.approval import subject
 from backfill_assets.promote.findings import drifted, incomparable, unanswered, unexpected, unfilled, unpaired
 from backfill_assets.promote.gate import judge_rows
 from backfill_assets.promote.lifecycle import find_plan
+from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.rehearsal import damages, rehearse
 from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, Finding, Proof, newest_proofs
 
@@ -38,11 +39,15 @@ class Proved:
 
     drift: tuple[Drift, ...] = ()
     proofs: tuple[Proof, ...] = ()
+    in_the_way: tuple[Obstacle, ...] = ()
+    """Why these rows cannot be shown whatever a comparison finds: then nothing is compared."""
 
 
 def prove_built(context: Context, stored: str, plan: Plan, facts: Facts) -> Proved:
     """Find what the plan makes drift, and prove the stored one. Opens a session."""
-    drift = find_drift(context, plan, facts)
+    drift, record = find_drift(context, plan, facts), find_plan(context.control, stored)
+    if record.live and (found := judge_rows(cases_of(context, facts).of_rows(facts, record)).obstacles):
+        return Proved(drift=tuple(drift), in_the_way=found)
     return Proved(drift=tuple(drift), proofs=prove_plan(context, stored, drift, facts))
 
 
@@ -50,11 +55,11 @@ def prove_plan(context: Context, plan: str, drift: Sequence[Drift], facts: Facts
     """Compare what an open plan built with what is shown, ask its consumers' queries, and keep what came of it.
 
     Nothing is done again for rows that it is known of. A plan that changes no published rows, or has ended, has nothing
-    to prove, and what is not complete can be proved later. Opens a session.
+    to prove. Opens a session.
     """
     record = find_plan(context.control, plan)
     cases = cases_of(context, facts)
-    if not record.live or not judge_rows(cases.of_rows(facts, record)).open:
+    if not record.live:
         return ()
     review = cases.review(facts, record)
     about = subject(context.project, facts, review)

@@ -6,9 +6,10 @@ from backfill_assets.app.apply import Built, Checked, left_of_plan
 from backfill_assets.app.context import Context
 from backfill_assets.app.estimate import estimate_plan
 from backfill_assets.app.plan import plan_request
-from backfill_assets.cli.outcomes import outcomes_json, print_next, print_outcomes
+from backfill_assets.cli.outcomes import outcomes_json, print_in_the_way, print_next, print_outcomes
 from backfill_assets.cli.plan_text import print_plan
 from backfill_assets.cli.plans import print_candidate
+from backfill_assets.cli.promotion import obstacles_json
 from backfill_assets.cli.proofs import print_proofs
 from backfill_assets.cli.terminal import echo
 from backfill_assets.cli.texts import print_text_checks
@@ -34,6 +35,8 @@ def print_applied(context: Context, built: Built, checked: Checked, *, last: boo
         print_candidate(started.opened, built.candidate)
     if built.complete and (rest := left_of_plan(context, started)):
         echo(f"More of the plan is missing. Next: {rest}")
+    elif built.complete and last and checked.proved.in_the_way:
+        print_in_the_way(started.plan.environment, checked.proved.in_the_way)
     elif built.complete and last:
         print_next(started.plan, started.stored)
     if started.sample and built.complete:
@@ -73,6 +76,7 @@ def applied_json(built: Built, checked: Checked) -> dict[str, object]:
             }
             for c in checked.texts
         ],
+        "in_the_way": obstacles_json(checked.proved.in_the_way),
         "findings": [
             {"name": f.name, "model": f.model, "text": f.text} for p in checked.proved.proofs for f in p.findings
         ],

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
 from backfill_assets.build.outcome import Outcome
+from backfill_assets.cli.plan_words import ahead_lines
 from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.core.codec import to_plain
@@ -16,6 +17,7 @@ from backfill_assets.core.model import Project
 from backfill_assets.core.wording import amount
 from backfill_assets.plan.commands import apply_command, promote_command
 from backfill_assets.plan.stages import Plan, Promote
+from backfill_assets.promote.obstacle import Obstacle
 
 
 def _rows(outcome: Outcome) -> str:
@@ -81,6 +83,12 @@ def print_next(plan: Plan, opened: str) -> None:
             styled("{} still shows what it showed. Next: ", plan.environment)
             + Text(", then ").join(Text(step, style="bold") for step in steps)
         )
+
+
+def print_in_the_way(environment: str, obstacles: Sequence[Obstacle]) -> None:
+    """Why what an apply built can be neither approved nor promoted as it is."""
+    lines = [f"All is built; {environment} cannot show it, so it was not compared:", *ahead_lines(obstacles)]
+    out().print(Text("\n".join(lines), style="yellow"))
 
 
 def outcomes_json(outcomes: Mapping[str, Outcome]) -> dict[str, object]:

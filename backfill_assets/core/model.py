@@ -199,6 +199,9 @@ class Model:
     upstream_cadence: Cadence | None = None
     """Of a model of local days: the longest intervals of UTC that it reads of models, directly or not. It waits for
     their ends."""
+    longer: tuple[Cadence, ...] = ()
+    """The intervals of models that it reads by the same days, directly or not, which do not end within its own, as a
+    month does not within a day: it waits for their ends."""
     whole_until: datetime | None = None
     """Where the last interval ends that an environment shows whole: up to there all are over, whatever these say."""
     write: Write = "replace"
@@ -249,12 +252,13 @@ class Model:
     @property
     def waits(self) -> bool:
         """Whether anything but its own end decides when an interval counts as over."""
-        return bool(self.crons or self.upstream_cadence)
+        return bool(self.crons or self.upstream_cadence or self.longer)
 
     def over(self, now: datetime) -> datetime:
         """Where the last interval ends that counts as over at `now`."""
         tick = over_until(self.crons, now)
         over = self.calendar.over(self.upstream_cadence.floor(tick) if self.upstream_cadence else tick)
+        over = min([over, *(self.cadence.floor(above.over(tick)) for above in self._longer)])
         if self.whole_until is None:
             return over
         return max(over, self.cadence.floor(min(self.whole_until, self.calendar.over(now))))
@@ -262,7 +266,13 @@ class Model:
     def over_from(self, end: datetime) -> datetime:
         """When, in UTC, the interval that ends there counts as over."""
         instant = self.calendar.instant(end)
-        return over_from(self.crons, self.upstream_cadence.ceil(instant) if self.upstream_cadence else instant)
+        instant = self.upstream_cadence.ceil(instant) if self.upstream_cadence else instant
+        instant = max([instant, *(above.instant(above.cadence.ceil(end)) for above in self._longer)])
+        return over_from(self.crons, instant)
+
+    @property
+    def _longer(self) -> list[Calendar]:
+        return [Calendar(cadence, self.time_zone) for cadence in self.longer]
 
     def expected(self, now: datetime) -> Ranges:
         """The intervals that this model should have at `now`."""

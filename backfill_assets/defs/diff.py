@@ -49,6 +49,8 @@ def log_checked(project: Project, step: Step, checked: Checked) -> None:
     """Log what came of comparing a plan's rows with what is shown, or why they could not be compared."""
     if checked.unproved:
         Log(step).warning(f"not compared with what is shown: {checked.unproved}")
+    for obstacle in checked.proved.in_the_way:
+        Log(step).warning(f"it cannot be shown, so it was not compared: {obstacle}")
     for proof in checked.proved.proofs:
         if proof.kind == DIFF:
             for event in diff_events(project, diff_from_json(proof.document)):

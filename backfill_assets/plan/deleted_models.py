@@ -45,12 +45,12 @@ def _warning(project: Project, facts: Facts, name: str, alike: list[str]) -> Pla
     if new:
         names = ", ".join(new)
         why = f"{why}. {names}, which is new, has its query: it looks renamed, and is built from nothing beside it"
-        rows = f"let readers of {name} move to {names}, which has the same rows"
+        rows = f"let readers of {name} move to {names}, which has its query"
         fix = f"name the file {name} again; or {rows}; then {out.steps}"
     elif alike:
         names = ", ".join(alike)
         why = f"{why}. {names} has its query: it looks renamed, and both are shown"
-        fix = f"let readers of {name} move to {names}, which has the same rows; then {out.steps}"
+        fix = f"let readers of {name} move to {names}, which has its query; then {out.steps}"
     return PlanWarning(
         model=name,
         place="models",

@@ -116,6 +116,7 @@ def _stored(model: Model, record: Version) -> Model:
         ready=model.ready,
         upstream_ready=model.upstream_ready,
         upstream_cadence=model.upstream_cadence,
+        longer=model.longer,
     )
 
 

@@ -163,9 +163,47 @@ def test_a_day_that_is_over_waits_for_a_month_that_is_ready() -> None:
     second = utc("2024-02-02T12:00")
     carry_out(world, second, Request(ignore_cron=True, select=("m",)))
     plan = world.plan(now=second)
-    assert builds(plan) == {}
-    [blocked] = plan.blocked
-    assert (blocked.model, str(blocked.intervals)) == ("d", "2024-01-01..2024-01-02")
+    assert (builds(plan), plan.blocked) == ({}, ())
+    assert builds(world.plan(now=utc("2024-02-03T06:00"))).keys() == {"m", "d"}
+
+
+def test_a_day_that_reads_its_week_is_over_with_it() -> None:
+    """Nothing waits on Tuesday, and what is over is promoted; so is new logic of all that it reads."""
+    models = [
+        a_model("days", "raw"),
+        a_model("weeks", "days", cadence=Cadence.WEEKLY),
+        a_model("pace", "days", "weeks", lookback=7),
+    ]
+    tuesday, monday = utc("2024-01-16T09:00"), utc("2024-01-22")
+    found = with_readiness({m.name: m for m in models})
+    assert found["pace"].longer == (Cadence.WEEKLY,) and found["weeks"].longer == ()
+    assert found["pace"].over(tuesday) == utc("2024-01-15") and found["pace"].over(monday) == monday
+    assert found["pace"].over_from(utc("2024-01-16")) == monday
+    world = World(*found.values())
+    plan = world.plan(now=tuesday)
+    assert plan.blocked == ()
+    assert builds(plan) == {
+        "days": "2024-01-01..2024-01-15",
+        "weeks": "2024-01-01..2024-01-14",
+        "pace": "2024-01-01..2024-01-14",
+    }
+
+
+def test_a_month_that_reads_weeks_is_over_with_the_last_of_them() -> None:
+    """January 2024 ends on a Wednesday. What has an end is not waited for, and a reader's reader waits as well."""
+    models = [
+        a_model("weeks", "raw", cadence=Cadence.WEEKLY),
+        a_model("month", "weeks", cadence=Cadence.MONTHLY),
+        a_model("day", "month"),
+        a_model("ended", "raw", cadence=Cadence.MONTHLY, end=utc("2024-02-01")),
+        a_model("later", "ended"),
+    ]
+    found = with_readiness({m.name: m for m in models})
+    assert found["month"].over(utc("2024-02-04T12:00")) == utc("2024-01-01")
+    assert found["month"].over(utc("2024-02-05")) == utc("2024-02-01")
+    assert found["day"].longer == (Cadence.WEEKLY, Cadence.MONTHLY)
+    assert found["day"].over(utc("2024-02-02")) == utc("2024-01-29")
+    assert found["later"].longer == ()
 
 
 # --- what is published whole stays over, whatever `ready` says by now -------------------------------------------------

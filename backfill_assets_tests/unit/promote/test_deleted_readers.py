@@ -10,6 +10,7 @@ from pathlib import Path
 from backfill_assets.app.gate import obstacles_ahead
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
+from backfill_assets.app.prove import prove_built
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.plan.stages import Request
 from backfill_assets_tests.projects import small_project
@@ -27,6 +28,8 @@ def refused(root: Path, request: Request) -> tuple[str, str]:
     (ahead,) = obstacles_ahead(place, plan, place.facts())
     build(place, request)
     (record,) = [r for r in place.control.plans.all() if r.live]
+    proved = prove_built(place, record.id, plan, place.facts())
+    assert ahead in proved.in_the_way and proved.proofs == (), "nothing is compared that cannot be shown"
     prove(place, record.id)
     before = place.control.environments.read("prod").pointers
     verdict = promote_plan(place, plan=record.id).verdict
