@@ -13,6 +13,7 @@ from dataclasses import replace
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.patch import Patch, affected_interval, restatement
@@ -54,11 +55,42 @@ def consented(
 
 def settling_request(project: Project, facts: Facts, late: Mapping[str, Ranges]) -> Request | None:
     """What a routine run computes again: of `late`, what may change together with all that reads it. None: nothing."""
-    asked = {name: ranges - _lapsed(facts, name) for name, ranges in late.items() if name not in project.redeclared}
-    patches = _patches(project, facts, asked)
-    left = _together(project, facts, patches, {n: p.intervals & _open(project, facts, n) for n, p in patches.items()})
+    asked, _, left = _settling(project, facts, late)
     parts = tuple((name, part) for name in asked for part in asked[name] & left.get(name, NOTHING))
     return Request(restate=parts) if parts else None
+
+
+def held_by_settled(project: Project, facts: Facts, late: Mapping[str, Ranges]) -> tuple[Obstacle, ...]:
+    """What of `late` no routine run computes again, as something that reads it is settled: of a week, what reads its
+    first days."""
+    asked, patches, left = _settling(project, facts, late)
+    found: list[Obstacle] = []
+    for name in asked:
+        below = {n: patches[n].intervals - left[n] for n in project.downstream(name) if n in patches}
+        settled = {n: over for n, part in below.items() if (over := part - _provisional(project, facts, n))}
+        stays = (asked[name] & _open(project, facts, name)) - left.get(name, NOTHING)
+        if settled and stays:
+            readers = "; ".join(f"{reader} {part}" for reader, part in settled.items())
+            again = restate_command(restate_argument(name, stays))
+            found.append(
+                Obstacle(
+                    model=name,
+                    what=f"is not built again, though its sources changed, as what reads it is settled ({readers}):",
+                    intervals=stays,
+                    remedy=f"{again}, then backfill promote PLAN, which it names",
+                )
+            )
+    return tuple(found)
+
+
+def _settling(
+    project: Project, facts: Facts, late: Mapping[str, Ranges]
+) -> tuple[Mapping[str, Ranges], Mapping[str, Patch], Mapping[str, Ranges]]:
+    """What of `late` is asked for, what that computes again, and what of it may change."""
+    asked = {name: ranges - _lapsed(facts, name) for name, ranges in late.items() if name not in project.redeclared}
+    patches = _patches(project, facts, asked)
+    may = {name: patch.intervals & _open(project, facts, name) for name, patch in patches.items()}
+    return asked, patches, _together(project, facts, patches, may)
 
 
 def redeclared(project: Project, facts: Facts, late: Mapping[str, Ranges]) -> tuple[Obstacle, ...]:
@@ -96,6 +128,11 @@ def _open(project: Project, facts: Facts, name: str, after: Pointer | None = Non
         same = (shown.version, shown.columns) == (after.version, after.columns)
         own = own & after.segments.of_logic(shown.version).covers if same else NOTHING
     return facts.settling.open_to_change(name, model.calendar, shown.covers) & own
+
+
+def _provisional(project: Project, facts: Facts, name: str) -> Ranges:
+    shown = facts.environment.pointers[name].covers
+    return facts.settling.provisional(name, project.models[name].calendar, shown) if facts.settling else NOTHING
 
 
 def _with_readers(project: Project, facts: Facts, found: Mapping[str, Ranges], name: str) -> Ranges:

@@ -31,7 +31,7 @@ from backfill_assets.promote.extend import as_published
 from backfill_assets.promote.gate import gate
 from backfill_assets.promote.rollback import find_older
 from backfill_assets.promote.rules_change import asked_for, propose_rules, rules_to_record
-from backfill_assets.promote.settled import consented, redeclared, settling_request
+from backfill_assets.promote.settled import consented, held_by_settled, redeclared, settling_request
 from backfill_assets.state.ledger import by_version
 from backfill_assets.state.releases import PointerMove, Release
 from backfill_assets.state.rules import ConsumerRule, Rules, RulesKind, RulesRecord
@@ -200,6 +200,10 @@ def test_a_reader_that_is_not_provisional() -> None:
     world.facts = lambda now=datetime.max, control=None: replace(facts, settling=only)  # type: ignore[method-assign]
     done, _ = world.settle(now=machine.now, by="cron", control=world.control, views=None)
     assert done is None
+    [held] = held_by_settled(world.project, world.facts(machine.now), world.unsettled(machine.now, world.control))
+    assert held.model == "a" and str(held.intervals) == "2024-01-05..2024-01-08"
+    assert "as what reads it is settled (b 2024-01-05..2024-01-08)" in held.what
+    assert held.remedy.startswith("backfill apply --restate a:2024-01-05..2024-01-08, then")
 
 
 def test_a_reader_whose_start_is_edited() -> None:
