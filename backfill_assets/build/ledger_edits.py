@@ -100,7 +100,8 @@ def withdraw(
         if not parts:
             continue
         if seen := parts & shown.get((name, version), NO_ROWS).covers:
-            raise _refusal(name, seen) if named else _refusal_of_reader(name, seen, gone)
+            unseen = not any((each, project.fingerprints[each]) in shown for each in gone)
+            raise _refusal(name, seen) if named else _refusal_of_reader(name, seen, gone, unseen=unseen)
         gone[name] = parts
         found.append(Withdrawn(model=name, version=version, intervals=parts, named=bool(named)))
         said = f"{reason or 'withdrawn'} (by {by})"
@@ -171,12 +172,16 @@ def _refusal(name: str, seen: Ranges) -> PlanError:
     )
 
 
-def _refusal_of_reader(name: str, seen: Ranges, gone: Mapping[str, Ranges]) -> PlanError:
+def _refusal_of_reader(name: str, seen: Ranges, gone: Mapping[str, Ranges], *, unseen: bool) -> PlanError:
+    """`unseen`: no environment shows the version that the reader was built from, only the reader."""
     asked = ", ".join(f"{each} {parts}" for each, parts in gone.items())
     return PlanError(
         f"cannot withdraw {asked}: {name} {seen} was built from it, and is published",
         why="what an environment shows is replaced, never taken away",
-        fix=f"compute it again, with what reads it, beside what is shown: {_restated(gone)}",
+        fix=f"load the code that is shown, and compute {name} again by that: {_restated({name: seen})}, then backfill "
+        "promote PLAN, which it names; then this"
+        if unseen
+        else f"compute it again, with what reads it, beside what is shown: {_restated(gone)}",
     )
 
 

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.app.context import Context
+from backfill_assets.app.ledger_edits import withdraw
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.rollback import roll_back
 from backfill_assets.app.watch import watch_environment
+from backfill_assets.core.errors import PlanError
+from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.watch.notice import NoticeKind
 from backfill_assets_tests.projects import small_project, write_events
 from backfill_assets_tests.unsparked import build, extend, promoted, prove, unsparked
@@ -58,6 +61,9 @@ def test_a_reader_of_the_rows_before_is_not_left_beside_them(changed: Path) -> N
     place = unsparked(changed, user="dev")
     assert roll_back(place, None, at_once=True).ended.moved is not None
     assert drifted(place) == [("running", "2024-01-04")]
+    with pytest.raises(PlanError, match="running 2024-01-04 was built from it, and is published") as said:
+        withdraw(place, [("daily", Interval(utc("2024-01-04"), utc("2024-01-05")))])
+    assert "load the code that is shown, and compute running again by that" in said.value.fix, "that of `daily` is not"
 
 
 @pytest.mark.parametrize("day", ["", "2024-01-02"])
