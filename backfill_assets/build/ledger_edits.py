@@ -10,7 +10,7 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model, Project
-from backfill_assets.core.segments import NO_ROWS, Segments
+from backfill_assets.core.segments import NO_ROWS, Segments, logic_of
 from backfill_assets.plan.adoption import kept_older
 from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.facts import Facts
@@ -100,8 +100,9 @@ def withdraw(
         if not parts:
             continue
         if seen := parts & shown.get((name, version), NO_ROWS).covers:
-            unseen = not any((each, project.fingerprints[each]) in shown for each in gone)
-            raise _refusal(name, seen) if named else _refusal_of_reader(name, seen, gone, unseen=unseen)
+            logics = {logic_of(shown_version) for each, shown_version in shown if each in gone}
+            other = bool(logics) and not logics & {project.fingerprints[each] for each in gone}
+            raise _refusal(name, seen) if named else _refusal_of_reader(name, seen, gone, other=other)
         gone[name] = parts
         found.append(Withdrawn(model=name, version=version, intervals=parts, named=bool(named)))
         said = f"{reason or 'withdrawn'} (by {by})"
@@ -172,15 +173,15 @@ def _refusal(name: str, seen: Ranges) -> PlanError:
     )
 
 
-def _refusal_of_reader(name: str, seen: Ranges, gone: Mapping[str, Ranges], *, unseen: bool) -> PlanError:
-    """`unseen`: no environment shows the version that the reader was built from, only the reader."""
+def _refusal_of_reader(name: str, seen: Ranges, gone: Mapping[str, Ranges], *, other: bool) -> PlanError:
+    """`other`: what is shown of what the reader was built from is of other logic."""
     asked = ", ".join(f"{each} {parts}" for each, parts in gone.items())
     return PlanError(
         f"cannot withdraw {asked}: {name} {seen} was built from it, and is published",
         why="what an environment shows is replaced, never taken away",
         fix=f"load the code that is shown, and compute {name} again by that: {_restated({name: seen})}, then backfill "
         "promote PLAN, which it names; then this"
-        if unseen
+        if other
         else f"compute it again, with what reads it, beside what is shown: {_restated(gone)}",
     )
 
