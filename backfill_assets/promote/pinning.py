@@ -206,14 +206,21 @@ def shown_to(
 def check_readable(
     release: Release, home: Environment, pointers: Mapping[str, Pointer], proofs: Sequence[Readability]
 ) -> None:
-    """Raises PromotionError when a table of these is gone or is going, or a file of it cannot be read."""
+    """Raises PromotionError when a table of these is gone or is going, or a file of it cannot be read. One that was
+    removed since the release and made anew has other rows under the name that it had."""
     going = [
         Obstacle(model=p.model, what=f"the janitor is removing {s.version}", remedy="name another release")
         for p in pointers.values()
         for s in p.segments
         if (p.model, s.version) in home.marked_for_deletion
     ]
-    if wrong := [*going, *unreadable(proofs)]:
+    gone = [
+        Obstacle(model=p.model, what=f"the janitor has removed {version}", remedy="name another release")
+        for p in pointers.values()
+        for version in dict.fromkeys(s.version for s in p.segments)
+        if home.removals.get((p.model, version), -1) > release.revision
+    ]
+    if wrong := [*going, *gone, *unreadable(proofs)]:
         raise PromotionError(
             f"release {release.id} cannot be read any more",
             why="; ".join(f"{o.model}: {o.what}" for o in wrong),

@@ -172,7 +172,7 @@ def test_a_text_that_nobody_compared_holds_it(shown: Path) -> None:
     place = applied(rename(shown), checked=False)
     assert promote_plan(place).verdict.open
     [left] = roll_back(unsparked(shown), "nothing", ["daily"]).ended.obstacles
-    assert left.remedy == hint(unsparked(shown)).partition("same rows; then ")[2]
+    assert left.remedy == hint(unsparked(shown)).partition("has its query; then ")[2]
     released(shown)
     follow(shown, left.remedy)
     works(shown)
