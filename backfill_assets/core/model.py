@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
@@ -199,9 +199,9 @@ class Model:
     upstream_cadence: Cadence | None = None
     """Of a model of local days: the longest intervals of UTC that it reads of models, directly or not. It waits for
     their ends."""
-    longer: tuple[Cadence, ...] = ()
-    """The intervals of models that it reads by the same days, directly or not, which do not end within its own, as a
-    month does not within a day: it waits for their ends."""
+    longer: tuple[tuple[Cadence, ...], ...] = ()
+    """What it waits for of models that it reads by the same days, directly or not: intervals that do not end within its
+    own, as a month does not within a day, each with those that it waits for itself, as a month for its last week."""
     whole_until: datetime | None = None
     """Where the last interval ends that an environment shows whole: up to there all are over, whatever these say."""
     write: Write = "replace"
@@ -257,22 +257,16 @@ class Model:
     def over(self, now: datetime) -> datetime:
         """Where the last interval ends that counts as over at `now`."""
         tick = over_until(self.crons, now)
-        over = self.calendar.over(self.upstream_cadence.floor(tick) if self.upstream_cadence else tick)
-        over = min([over, *(self.cadence.floor(above.over(tick)) for above in self._longer)])
+        days = self.calendar.days_over(self.upstream_cadence.floor(tick) if self.upstream_cadence else tick)
+        over = min(self.cadence.floor(_last(chain, days)) for chain in ((), *self.longer))
         if self.whole_until is None:
             return over
         return max(over, self.cadence.floor(min(self.whole_until, self.calendar.over(now))))
 
     def over_from(self, end: datetime) -> datetime:
         """When, in UTC, the interval that ends there counts as over."""
-        instant = self.calendar.instant(end)
-        instant = self.upstream_cadence.ceil(instant) if self.upstream_cadence else instant
-        instant = max([instant, *(above.instant(above.cadence.ceil(end)) for above in self._longer)])
-        return over_from(self.crons, instant)
-
-    @property
-    def _longer(self) -> list[Calendar]:
-        return [Calendar(cadence, self.time_zone) for cadence in self.longer]
+        instant = max(self.calendar.instant(_first(chain, end)) for chain in ((), *self.longer))
+        return over_from(self.crons, self.upstream_cadence.ceil(instant) if self.upstream_cadence else instant)
 
     def expected(self, now: datetime) -> Ranges:
         """The intervals that this model should have at `now`."""
@@ -286,6 +280,20 @@ class Model:
         """What this model reads of its upstreams to compute the interval: it and the `lookback` ones before it."""
         start = self.cadence.shift(self.cadence.floor(interval.start), -self.lookback)
         return Interval(start, self.cadence.ceil(interval.end))
+
+
+def _last(chain: Sequence[Cadence], days: datetime) -> datetime:
+    """Where the last interval of the chain's first cadence ends that is over when these days are."""
+    for cadence in reversed(chain):
+        days = cadence.floor(days)
+    return days
+
+
+def _first(chain: Sequence[Cadence], end: datetime) -> datetime:
+    """Which days have to be over before all intervals of a chain are that reach this end."""
+    for cadence in chain:
+        end = cadence.ceil(end)
+    return end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from backfill_assets.core.intervals import Cadence
 from backfill_assets.core.model import Model
@@ -18,13 +19,28 @@ def with_readiness(models: Mapping[str, Model]) -> dict[str, Model]:
         crons = tuple(sorted({cron for upstream in above for cron in upstream.crons}))
         others = [u for u in above if u.time_zone != model.time_zone]
         same = [u for u in above if u.time_zone == model.time_zone]
-        longest = _longest([*(c for u in others for c in (u.cadence, *u.longer)), *(u.upstream_cadence for u in same)])
-        read = {c for u in same for c in (*([] if u.end else [u.cadence]), *u.longer)}
-        longer = tuple(c for c in Cadence if c in read and not _ends_within(c, model.cadence))
+        apart = [c for u in others for c in (u.cadence, *chain.from_iterable(u.longer))]
+        longest = _longest([*apart, *(u.upstream_cadence for u in same)])
+        longer = _chains(model, [u for u in same if not u.end])
         if (crons, longest, longer) != (model.upstream_ready, model.upstream_cadence, model.longer):
             model = replace(model, upstream_ready=crons, upstream_cadence=longest, longer=longer)
         found[name] = model
     return found
+
+
+def _chains(model: Model, upstreams: Sequence[Model]) -> tuple[tuple[Cadence, ...], ...]:
+    """What a model waits for of upstreams, and of what these wait for, the nearest first: what ends within the interval
+    before it in a chain is over with it."""
+    found = set[tuple[Cadence, ...]]()
+    for upstream in upstreams:
+        for above in upstream.longer or ((),):
+            kept, last = list[Cadence](), model.cadence
+            for cadence in (upstream.cadence, *above):
+                if not _ends_within(cadence, last):
+                    kept.append(cadence)
+                    last = cadence
+            found.add(tuple(kept))
+    return tuple(sorted(found - {()}, key=lambda one: [list(Cadence).index(cadence) for cadence in one]))
 
 
 def _ends_within(one: Cadence, other: Cadence) -> bool:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from backfill_assets.core.cron import check_cron, over_from, over_until
 from backfill_assets.core.intervals import Cadence, utc
+from backfill_assets.core.model import Model
 from backfill_assets.core.readiness import with_readiness
 from backfill_assets_tests.fakes import a_model
 
@@ -120,3 +121,37 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     except ValueError:
         return
     assert over_until([found], over_from([found], FIRST)) == over_from([found], FIRST)
+
+
+@st.composite
+def readers(draw: st.DrawFn) -> list[Model]:
+    """Models of any cadences, each reading some of those before it; one in a while has an end."""
+    cadences = draw(st.lists(st.sampled_from(list(Cadence)), min_size=1, max_size=6))
+    made: list[Model] = []
+    for number, cadence in enumerate(cadences):
+        above = draw(st.sets(st.sampled_from([m.name for m in made]))) if made else set[str]()
+        end = utc("2024-01-01") if draw(st.integers(0, 4)) == 0 else None
+        made.append(a_model(f"m{number}", *sorted(above), cadence=cadence, start=utc("2023-01-01"), end=end))
+    return made
+
+
+@given(readers(), st.integers(0, 60 * 24))
+def test_nothing_is_over_before_what_it_reads(models: list[Model], hour: int) -> None:
+    """An interval is over when all that it reads is, told model by model; what has an end is not waited for."""
+    now, told = utc("2024-01-20") + timedelta(hours=hour), dict[str, datetime]()
+    for name, model in with_readiness({m.name: m for m in models}).items():
+        above = [told[u.name] for u in model.upstreams if not next(m for m in models if m.name == u.name).end]
+        told[name] = model.cadence.floor(min([now, *above]))
+        assert model.over(now) == told[name]
+        assert model.over_from(told[name]) <= now < model.over_from(model.cadence.shift(told[name], 1))
+
+
+def test_a_local_day_waits_for_its_week_which_waits_for_days_of_utc() -> None:
+    """A week of New York ends on Monday at five, in a day of UTC that ends at midnight."""
+    zone = {"time_zone": "America/New_York"}
+    models = [a_model("d", "raw"), a_model("w", "d", cadence=Cadence.WEEKLY, **zone), a_model("l", "w", **zone)]
+    found, noon = with_readiness({m.name: m for m in models}), utc("2025-02-03T12:00")
+    assert found["w"].over(noon) == found["l"].over(noon) == utc("2025-01-27")
+    night = found["w"].over_from(utc("2025-02-03"))
+    assert found["l"].over_from(utc("2025-01-28")) == night == utc("2025-02-04")
+    assert found["l"].over(night) == utc("2025-02-03")
