@@ -16,14 +16,14 @@ from backfill_assets.app.watch import find_late
 from backfill_assets.contracts.impact import Impact
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.errors import BackfillError, StateError
-from backfill_assets.core.intervals import NOTHING
+from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.estimate import PlanEstimate
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.faults import Fault
 from backfill_assets.plan.leases import Claim, targets
 from backfill_assets.plan.maintenance import Maintenance
-from backfill_assets.plan.stages import Build, Plan, Request
+from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.plan.uncovered import Uncovered
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.lone_authors import lone_author_words
@@ -110,7 +110,20 @@ def _verdict(context: Context, request: Request, made: Plan, facts: Facts) -> Ve
 
 
 def _late(context: Context, facts: Facts, made: Plan) -> tuple[Notice, ...]:
-    built = {stage.model: stage.intervals for stage in made.work if isinstance(stage, Build)}
+    replaced = _replaced(facts, made)
     with suppress(BackfillError):  # `watch` says it
-        return tuple(n for n in find_late(context, facts) if n.intervals - built.get(n.model, NOTHING))
+        return tuple(n for n in find_late(context, facts) if n.intervals - replaced.get(n.model, NOTHING))
     return ()
+
+
+def _replaced(facts: Facts, made: Plan) -> dict[str, Ranges]:
+    """Model → what is shown of it by now and computed anew in what the plan moves, built already or not. What is copied
+    stays as old as it is."""
+    found: dict[str, Ranges] = {}
+    for name, version in made.moves:
+        shown, patch = facts.environment.pointers.get(name), made.patches.get(name)
+        if patch is not None:
+            found[name] = NOTHING if patch.scope else patch.intervals
+        elif shown is not None and shown.version != version and name not in made.copies:
+            found[name] = shown.covers
+    return found

@@ -106,7 +106,8 @@ def print_plan(
     if late and following.step is not Step.RESTATE:
         console.print("Sources changed since these were built, and this plan leaves them as they are:")
         _print_late(late)
-        console.print(Text("  Once it is promoted: ") + Text(one_line(restate_late(late)), style="bold"))
+        if any(notice.restate for notice in late):
+            console.print(Text("  Once it is promoted: ") + Text(one_line(restate_late(late)), style="bold"))
     _print_next(plan, following, verdict, late, collisions)
 
 

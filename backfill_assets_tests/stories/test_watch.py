@@ -107,6 +107,8 @@ def test_late_rows(spark: SparkSession, tmp_path: Path, environment: str) -> Non
     applied = backfill_here(*command, project=root)
     assert applied.code == 0, applied
     assert backfill_here("watch", project=root).code == 3, "prod still shows the old rows"
+    built = backfill_here("plan", *command[1:], project=root).out
+    assert "leaves them as they are" not in built, "they are built again, and wait to be promoted"
     named = re.search(r"backfill promote (\w+)", applied.out)
     assert named, applied
     say_yes(Context.open(root), named[1])
