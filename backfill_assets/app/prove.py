@@ -21,11 +21,13 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.proof import Drift
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.approval import subject
+from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.findings import drifted, incomparable, unanswered, unexpected, unfilled, unpaired
 from backfill_assets.promote.gate import judge_rows
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.rehearsal import damages, rehearse
+from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, Finding, Proof, newest_proofs
 
 ASKED = "asked"
@@ -44,23 +46,24 @@ class Proved:
 
 
 def prove_built(context: Context, stored: str, plan: Plan, facts: Facts) -> Proved:
-    """Find what the plan makes drift, and prove the stored one. Opens a session."""
-    drift, record = find_drift(context, plan, facts), find_plan(context.control, stored)
-    if record.live and (found := judge_rows(cases_of(context, facts).of_rows(facts, record)).obstacles):
-        return Proved(drift=tuple(drift), in_the_way=found)
-    return Proved(drift=tuple(drift), proofs=prove_plan(context, stored, drift, facts))
-
-
-def prove_plan(context: Context, plan: str, drift: Sequence[Drift], facts: Facts) -> tuple[Proof, ...]:
-    """Compare what an open plan built with what is shown, ask its consumers' queries, and keep what came of it.
+    """Find what the plan makes drift. Compare what the stored one built with what is shown, ask its consumers' queries,
+    and keep what came of it.
 
     Nothing is done again for rows that it is known of. A plan that changes no published rows, or has ended, has nothing
     to prove. Opens a session.
     """
-    record = find_plan(context.control, plan)
-    cases = cases_of(context, facts)
+    drift = tuple(find_drift(context, plan, facts))
+    record, cases = find_plan(context.control, stored), cases_of(context, facts)
     if not record.live:
-        return ()
+        return Proved(drift=drift)
+    if found := judge_rows(cases.of_rows(facts, record)).obstacles:
+        return Proved(drift=drift, in_the_way=found)
+    return Proved(drift=drift, proofs=_prove(context, cases, record, drift, facts))
+
+
+def _prove(
+    context: Context, cases: Cases, record: PlanRecord, drift: Sequence[Drift], facts: Facts
+) -> tuple[Proof, ...]:
     review = cases.review(facts, record)
     about = subject(context.project, facts, review)
     known = newest_proofs(review.proofs, about.content)

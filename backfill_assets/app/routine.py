@@ -28,7 +28,7 @@ from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.extend import as_published, routine_case, settling_case
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.release import Attempt, release_case
-from backfill_assets.promote.settled import held_by_settled, redeclared, settling_request
+from backfill_assets.promote.settled import redeclared, settleable
 from backfill_assets.state.ledger import new_id
 
 
@@ -87,8 +87,8 @@ def _settle(context: Context, *, run: str, follow: Follow) -> Settled:
         if not facts.settling or not facts.settling.since:
             return Settled()
         late = find_unsettled(context)
-        left = (*redeclared(context.project, facts, late), *held_by_settled(context.project, facts, late))
-        request = settling_request(context.project, facts, late)
+        found = settleable(context.project, facts, late)
+        left, request = (*redeclared(context.project, facts, late), *found.held), found.request
         if request is None:
             return Settled(held=left)
         plan = make_plan(context.project, facts, request)

@@ -100,8 +100,9 @@ def withdraw(
         if not parts:
             continue
         if seen := parts & shown.get((name, version), NO_ROWS).covers:
-            logics = {logic_of(shown_version) for each, shown_version in shown if each in gone}
-            other = bool(logics) and not logics & {project.fingerprints[each] for each in gone}
+            read = {u.name for u in model.upstreams} & gone.keys()
+            logics = {(each, logic_of(shown_version)) for each, shown_version in shown if each in read}
+            other = bool(logics - {(each, project.fingerprints[each]) for each in read})
             raise _refusal(name, seen) if named else _refusal_of_reader(name, seen, gone, other=other)
         gone[name] = parts
         found.append(Withdrawn(model=name, version=version, intervals=parts, named=bool(named)))

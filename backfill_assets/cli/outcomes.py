@@ -87,7 +87,7 @@ def print_next(plan: Plan, opened: str) -> None:
 
 def print_in_the_way(environment: str, obstacles: Sequence[Obstacle]) -> None:
     """Why what an apply built can be neither approved nor promoted as it is."""
-    lines = [f"All is built; {environment} cannot show it, so it was not compared:", *ahead_lines(obstacles)]
+    lines = [f"{environment} cannot show what is built, so it was not compared:", *ahead_lines(obstacles)]
     out().print(Text("\n".join(lines), style="yellow"))
 
 

@@ -41,7 +41,8 @@ class DbtManifest:
 
     def variables_of(self, node: Node) -> Mapping[str, object]:
         """What `var` says in a node's code, unless a run was told otherwise (`--vars`)."""
-        shared = {name: value for name, value in self.variables.items() if not isinstance(value, Mapping)}
+        packages = {str(other.get("package_name")) for other in self.nodes.values()}
+        shared = {name: value for name, value in self.variables.items() if name not in packages}
         return {**shared, **mapping(self.variables.get(str(node.get("package_name"))))}
 
     @property

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
-from backfill_assets.core.errors import StateError
-from backfill_assets.core.model import Model, Project
+from backfill_assets.core.model import Project
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import PlanWarning
 from backfill_assets.plan.taking_out import taking_out
-from backfill_assets.project.stored import described
-from backfill_assets.state.environment import Environment
-from backfill_assets.state.versions import VersionRecords
 
 
 def deleted_models(project: Project, facts: Facts) -> tuple[PlanWarning, ...]:
@@ -22,17 +16,6 @@ def deleted_models(project: Project, facts: Facts) -> tuple[PlanWarning, ...]:
         for name, pointer in sorted(pointers.items())
         if name not in project.models
     )
-
-
-def deleted_definitions(project: Project, shown: Environment, versions: VersionRecords) -> dict[str, Model]:
-    """The models that are shown and that the code does not have, as they were built, to be looked at; but those of
-    records that do not say it."""
-    found: dict[str, Model] = {}
-    for name, pointer in shown.pointers.items():
-        if name not in project.models and (record := versions.get((name, pointer.version))):
-            with suppress(StateError):
-                found[name] = described(name, pointer.version, record.definition)
-    return found
 
 
 def _warning(project: Project, facts: Facts, name: str, alike: list[str]) -> PlanWarning:

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache
 from itertools import groupby
 from typing import cast
 
@@ -23,7 +24,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import is_adopted
 from backfill_assets.plan.patch import ALL_TIME
 from backfill_assets.plan.source_history import SourceChange, SourceHistory, changes_since, touched_by
-from backfill_assets.plan.stale_inputs import shown_parts
+from backfill_assets.plan.stale_inputs import CameBetween, shown_parts
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import EntriesByVersion, Entry
 
@@ -108,12 +109,12 @@ def older_rows(
     )
 
 
-def came_between(
-    project: Project, history: History, reach: Mapping[str, timedelta]
-) -> Callable[[Model, str, Interval, Entry, Entry], bool]:
+def came_between(project: Project, history: History, reach: Mapping[str, timedelta]) -> CameBetween:
     """Whether something came to a source that a model reads, of an interval of it, after one batch read it and before
-    another one did. Of all intervals that the same two states were read of, a source is looked through once."""
+    another one did. A source's history is read once, as far back as it goes, and looked through once for all intervals
+    that the same two states were read of."""
     known: dict[Sequence[object], Ranges] = {}
+    told = cache(lambda name: history(project.sources[name], 0))
 
     def came(model: Model, source: str, part: Interval, one: Entry, other: Entry) -> bool:
         then, now = (cast(Pins, entry.inputs or {}).get(source) for entry in (one, other))
@@ -121,8 +122,8 @@ def came_between(
             return False
         pair = _Pair(model=model.name, interval=part, then=then, began=one.began, shown=now, later=other.began)
         if (states := (source, *pair.states)) not in known:
-            told, back = history(project.sources[source], pair.commit), reach.get(model.name, timedelta())
-            known[states] = _touched(project, source, pair, Ranges((ALL_TIME,)), told, back)
+            back = reach.get(model.name, timedelta())
+            known[states] = _touched(project, source, pair, Ranges((ALL_TIME,)), told(source), back)
         return bool(known[states] & Ranges((part,)))
 
     return came

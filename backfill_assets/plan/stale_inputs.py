@@ -39,8 +39,8 @@ class StaleInput:
 
 
 CameBetween = Callable[[Model, str, Interval, Entry, Entry], bool]
-"""Whether something came to a source that a model reads, of an interval of it, between the batches of two entries
-(`plan/older_sources.py`)."""
+"""Whether something came to a source that a model reads, of an interval of it, after the batch of the first entry and
+before that of the second (`plan/older_sources.py`)."""
 
 
 def stale_inputs(
@@ -85,28 +85,30 @@ class _Tables:
             self._at[key] = coverage(self.entries.get((model, version), ()), audits="", commit=commit)
         return self._at[key]
 
-    def differ(self, model: str, part: Interval, read: Entry, newer: Entry) -> bool:
-        """Whether what a newer batch read of an interval is known to be other than what an older one did: rows came to
-        a source, or a model that it reads was computed from such."""
-        if self.came is None or read.inputs == newer.inputs or (reader := self.project.models.get(model)) is None:
+    def differ(self, model: str, part: Interval, read: Entry, shown: Entry) -> bool:
+        """Whether an interval's rows of two batches are known to be others: those that are shown are of another state
+        of the inputs and older, or something came in between to what both read, in a source or through models."""
+        if read.inputs == shown.inputs:
             return False
-        names = [name for name in (read.inputs or {}) if name in (newer.inputs or {})]
-        for name in names:
-            if name in self.project.sources and self.came(reader, name, part, read, newer):
+        if shown.at < read.at:
+            return True
+        if self.came is None or (reader := self.project.models.get(model)) is None:
+            return False
+        for name in (read.inputs or {}).keys() & (shown.inputs or {}).keys():
+            if name in self.project.sources and self.came(reader, name, part, read, shown):
                 return True
             above = self.project.models.get(name)
-            if above is not None and any(
-                self._differ_above(above, w, read, newer) for w in needed(reader, above, part)
-            ):
+            windows = needed(reader, above, part) if above else ()
+            if any(self._differ_above(name, window, read, shown) for window in windows):
                 return True
         return False
 
-    def _differ_above(self, upstream: Model, window: Interval, read: Entry, newer: Entry) -> bool:
+    def _differ_above(self, upstream: str, window: Interval, read: Entry, shown: Entry) -> bool:
         """The same of the rows of an upstream that both read."""
-        there = IntervalIndex(self._read_by(upstream.name, window, newer))
+        there = IntervalIndex(self._read_by(upstream, window, shown))
         return any(
-            one.at < other.at and self.differ(upstream.name, common, one, other)
-            for part, one in self._read_by(upstream.name, window, read)
+            self.differ(upstream, common, one, other)
+            for part, one in self._read_by(upstream, window, read)
             for where, other in there.meeting(part)
             if (common := where.intersection(part)) is not None
         )
@@ -161,9 +163,7 @@ def _read_other(
         if version == newest.version and newest.table_commit <= commit:
             continue
         for part, entry in tables.at(upstream, version, commit).batches(parts):
-            if other_logic and newest.at < entry.at:
-                late = entry.inputs != newest.inputs
-            elif other_logic:
+            if other_logic:
                 late = tables.differ(upstream, part, entry, newest)
             else:
                 late = (entry.at, entry.inputs) != (newest.at, newest.inputs)

@@ -9,7 +9,6 @@ from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.plan.deleted_models import deleted_definitions
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.older_sources import History
@@ -22,6 +21,7 @@ from backfill_assets.promote.changed_rows import find_changed_rows
 from backfill_assets.promote.older_reads import OlderReads, older_reads
 from backfill_assets.promote.planned import propose_plan
 from backfill_assets.promote.proposal import Proposal, propose
+from backfill_assets.promote.rollback_step import model_then
 from backfill_assets.state.approvals import Approval, DamagedApproval
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import DECIDING, EntriesByVersion, by_version
@@ -96,7 +96,10 @@ class Cases:
         def entries(models: Collection[str]) -> EntriesByVersion:
             return by_version(self.control.ledger.entries(models, kinds=DECIDING))
 
-        deleted = deleted_definitions(self.project, facts.environment, self.control.versions.all())
+        gone = [p for name, p in facts.environment.pointers.items() if name not in self.project.models]
+        versions = self.control.versions.all() if gone else {}
+        then = {p.model: model_then(self.project, versions, p.model, p.version) for p in gone}
+        deleted = {name: model for name, model in then.items() if model is not None}
         return older_reads(self.project, facts, moving, deleted, entries, self.history, frozen)
 
     def _reviews(self, facts: Facts, versions: Mapping[tuple[str, str], Version]) -> tuple[PlanReview, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.segments import is_adopted
+from backfill_assets.core.segments import Segment, is_adopted
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.older_sources import Computed, History, OlderRows, computed, older_rows
@@ -47,7 +47,7 @@ def older_reads(
     `deleted` are models that are shown and that the code does not have: no plan builds them again."""
     shown = facts.environment
     then = {**shown.pointers, **{p.model: p for p in moving}}
-    left = tuple(_left_behind(project, shown, then, deleted))
+    left = tuple(_replaced_under(project, shown, then, deleted, lambda segment: segment.version))
     ours = {p.model: project.models[p.model] for p in moving if p.model in project.models}
     readers = [n for n in then if n in project.models and any(u.name in ours for u in project.models[n].upstreams)]
     near = {n: project.models[n] for n in (*ours, *readers)}
@@ -80,7 +80,8 @@ def _other_reads(
     what is not over, or was built before it was, nothing is told by its logic: it is built again in any case."""
     found = _upstreams(project, shown, then, about, near, entries)
     told = {(o.model, o.upstream): o.intervals for o in found}
-    others = _under_other_logic(project, shown, then, about)
+    readers = {name: project.models[name] for name in about}
+    others = _replaced_under(project, shown, then, readers, lambda segment: segment.logic)
     left = (
         replace(o, intervals=(o.intervals & about[o.model]) - told.get((o.model, o.upstream), NOTHING)) for o in others
     )
@@ -113,49 +114,33 @@ def _upstreams(
     )
 
 
-def _under_other_logic(
-    project: Project, shown: Environment, then: Mapping[str, Pointer], readers: Collection[str]
+def _replaced_under(
+    project: Project,
+    shown: Environment,
+    then: Mapping[str, Pointer],
+    readers: Mapping[str, Model],
+    of: Callable[[Segment], str],
 ) -> Iterator[StaleInput]:
-    """What stays as it is shown and was computed from rows of an older logic that others take the place of, within one
-    version: of versions it is said what they were built from, of parts of what is shown it is not."""
-    for name in readers:
+    """What stays as it is shown and was computed from rows that others take the place of, within one version: others
+    by what segments are `of`. Of another version it is said what it was built from (`mismatches`)."""
+    for name, model in readers.items():
         before = shown.pointers.get(name)
-        for upstream in project.models[name].upstreams if before else ():
-            model, above = project.models[name], shown.pointers.get(upstream.name)
-            if before is None or above is None or above.version != then[upstream.name].version:
+        for upstream in model.upstreams if before else ():
+            read, above = project.models.get(upstream.name), shown.pointers.get(upstream.name)
+            if before is None or read is None or above is None or above.version != then[upstream.name].version:
                 continue
-            replaced = _apart(above, then[upstream.name])
-            affected = (affected_interval(model, project.models[upstream.name], part) for part in replaced)
+            replaced = _apart(above, then[upstream.name], of)
+            affected = (affected_interval(model, read, part) for part in replaced)
             if left := Ranges.of(affected) & _untouched(before, then[name]):
                 new = next(s for s in then[upstream.name].segments if Ranges((s.interval,)) & replaced)
                 yield StaleInput(model=name, intervals=left, upstream=upstream.name, of=replaced, shown=new)
 
 
-def _left_behind(
-    project: Project, shown: Environment, then: Mapping[str, Pointer], deleted: Mapping[str, Model]
-) -> Iterator[StaleInput]:
-    """What the code does not have, stays as it is shown, and was computed from rows that others take the place of,
-    within one version (of another version `mismatches` tells)."""
-    for name, model in deleted.items():
-        for upstream in model.upstreams:
-            above, below = shown.pointers.get(upstream.name), then.get(upstream.name)
-            read = project.models.get(upstream.name)
-            if above is None or below is None or read is None or above.version != below.version:
-                continue
-            met = above.segments.meetings(below.segments)
-            replaced = Ranges.of(common for a, b, common in met if a.version != b.version)
-            affected = Ranges.of(affected_interval(model, read, part) for part in replaced)
-            if left := affected & shown.pointers[name].covers:
-                new = next(s for s in below.segments if Ranges((s.interval,)) & replaced)
-                yield StaleInput(model=name, intervals=left, upstream=upstream.name, of=replaced, shown=new)
-
-
-def _apart(one: Pointer, other: Pointer) -> Ranges:
-    """Where they show rows of different logic."""
-    logics = {segment.logic for pointer in (one, other) for segment in pointer.segments}
-    if len(logics) < 2:
+def _apart(one: Pointer, other: Pointer, of: Callable[[Segment], str]) -> Ranges:
+    """Where they show rows that segments of different logic, or in different tables, have."""
+    if len({of(segment) for pointer in (one, other) for segment in pointer.segments}) < 2:
         return NOTHING
-    return Ranges.of(common for a, b, common in one.segments.meetings(other.segments) if a.logic != b.logic)
+    return Ranges.of(common for a, b, common in one.segments.meetings(other.segments) if of(a) != of(b))
 
 
 def _untouched(one: Pointer, other: Pointer) -> Ranges:

@@ -16,7 +16,7 @@ from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.followed import followed, read_by_now
 from backfill_assets.plan.missing import USUAL, ready, upstream_models
-from backfill_assets.plan.older_sources import History, came_between, told_once
+from backfill_assets.plan.older_sources import History, came_between
 from backfill_assets.plan.published import published
 from backfill_assets.plan.select import one_of
 from backfill_assets.plan.stages import Audit, Build, Plan, Request, Stage
@@ -154,9 +154,7 @@ def propose_rollback(
     waits = _waits(as_it_was, after, steps, control, log, now) if as_it_was else ()
     losses = [*_losses(steps, problem), *waits, *_redeclared(steps, as_it_was), *_consumers(project, rules, steps)]
     showed = {s.model: s.older.covers for s in steps if s.older}
-    came = came_between(
-        as_it_was or project, told_once(history), settling_by(control.rules.of(environment), releases, now).reach
-    )
+    came = came_between(as_it_was or project, history, settling_by(control.rules.of(environment), releases, now).reach)
     apart = apart_after(as_it_was or project, control.ledger, entries, seen, after, showed, came)
     return Rollback(
         environment=seen,

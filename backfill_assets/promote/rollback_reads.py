@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
+from backfill_assets.core.reach import reach
 from backfill_assets.plan.commands import restate_argument, restate_command
+from backfill_assets.plan.missing import upstream_models
 from backfill_assets.plan.stale_inputs import CameBetween, stale_inputs
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.environment import Environment
@@ -53,7 +55,8 @@ def apart_after(
     which is as it was then; `came` says what was built anew from a newer state of a source."""
     readers = [m for m in project.models.values() if {m.name, *(u.name for u in m.upstreams)} & then.keys()]
     names = {name for m in readers for name in (m.name, *(u.name for u in m.upstreams))} & after.pointers.keys()
-    others = _with_upstreams(project, names) - {name for name, _ in known}
+    above = reach(names, lambda n: upstream_models(project, project.models[n]) if n in project.models else ())
+    others = names.union(above) - {name for name, _ in known}
     entries = {**known, **by_version(ledger.entries(sorted(others), kinds=DECIDING))} if others else known
 
     def stale(environment: Environment) -> dict[tuple[str, str], Ranges]:
@@ -74,16 +77,6 @@ def apart_after(
         for (model, upstream), found in stale(_only(after, names)).items()
         if (days := found - then.get(model, NOTHING) - now.get((model, upstream), NOTHING))
     ]
-
-
-def _with_upstreams(project: Project, names: Collection[str]) -> set[str]:
-    """These models, and all that they are computed from."""
-    found, todo = set[str](), list(names)
-    while todo:
-        if (name := todo.pop()) not in found and name in project.models:
-            found.add(name)
-            todo += [u.name for u in project.models[name].upstreams]
-    return found
 
 
 def _only(environment: Environment, names: Collection[str]) -> Environment:

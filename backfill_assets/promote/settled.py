@@ -7,12 +7,13 @@ provisional itself. What belongs together is covered together, or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.reach import reach
 from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.missing import needed
@@ -53,44 +54,47 @@ def consented(
         may = again
 
 
-def settling_request(project: Project, facts: Facts, late: Mapping[str, Ranges]) -> Request | None:
-    """What a routine run computes again: of `late`, what may change together with all that reads it. None: nothing."""
-    asked, _, left = _settling(project, facts, late)
-    parts = tuple((name, part) for name in asked for part in asked[name] & left.get(name, NOTHING))
-    return Request(restate=parts) if parts else None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settleable:
+    """What a routine run does about intervals whose sources changed since they were built."""
+
+    request: Request | None
+    """Computes again what may change together with all that reads it; None: nothing."""
+    held: tuple[Obstacle, ...]
+    """What stays as it is, as something that reads it is settled: of a week, what reads its first days."""
 
 
-def held_by_settled(project: Project, facts: Facts, late: Mapping[str, Ranges]) -> tuple[Obstacle, ...]:
-    """What of `late` no routine run computes again, as something that reads it is settled: of a week, what reads its
-    first days."""
-    asked, patches, left = _settling(project, facts, late)
-    found: list[Obstacle] = []
-    for name in asked:
-        below = {n: patches[n].intervals - left[n] for n in project.downstream(name) if n in patches}
-        settled = {n: over for n, part in below.items() if (over := part - _provisional(project, facts, n))}
-        stays = (asked[name] & _open(project, facts, name)) - left.get(name, NOTHING)
-        if settled and stays:
-            readers = "; ".join(f"{reader} {part}" for reader, part in settled.items())
-            again = restate_command(restate_argument(name, stays))
-            found.append(
-                Obstacle(
-                    model=name,
-                    what=f"is not built again, though its sources changed, as what reads it is settled ({readers}):",
-                    intervals=stays,
-                    remedy=f"{again}, then backfill promote PLAN, which it names",
-                )
-            )
-    return tuple(found)
-
-
-def _settling(
-    project: Project, facts: Facts, late: Mapping[str, Ranges]
-) -> tuple[Mapping[str, Ranges], Mapping[str, Patch], Mapping[str, Ranges]]:
-    """What of `late` is asked for, what that computes again, and what of it may change."""
+def settleable(project: Project, facts: Facts, late: Mapping[str, Ranges]) -> Settleable:
+    """What of `late` may be computed again without an approval, and what not."""
     asked = {name: ranges - _lapsed(facts, name) for name, ranges in late.items() if name not in project.redeclared}
     patches = _patches(project, facts, asked)
-    may = {name: patch.intervals & _open(project, facts, name) for name, patch in patches.items()}
-    return asked, patches, _together(project, facts, patches, may)
+    left = _together(project, facts, patches, {n: p.intervals & _open(project, facts, n) for n, p in patches.items()})
+    parts = tuple((name, part) for name in asked for part in asked[name] & left.get(name, NOTHING))
+    return Settleable(
+        request=Request(restate=parts) if parts else None,
+        held=tuple(_held(project, facts, asked, {n: p.intervals - left[n] for n, p in patches.items()})),
+    )
+
+
+def _held(
+    project: Project, facts: Facts, asked: Mapping[str, Ranges], stays: Mapping[str, Ranges]
+) -> Iterator[Obstacle]:
+    """What is `asked` for and held back by settled readers, direct or not, of what `stays` of all that it would
+    change."""
+    closed = {name: over for name, part in stays.items() if (over := part - _provisional(project, facts, name))}
+    readers_of = project.readers()
+    for name in asked:
+        part = asked[name] & _open(project, facts, name) & stays.get(name, NOTHING)
+        settled = [reader for reader in reach([name], lambda n: readers_of.get(n, ())) if reader in closed]
+        if part and settled:
+            readers = "; ".join(f"{reader} {closed[reader]}" for reader in settled)
+            again = restate_command(restate_argument(name, part))
+            yield Obstacle(
+                model=name,
+                what=f"is not built again, though its sources changed, as what reads it is settled ({readers}):",
+                intervals=part,
+                remedy=f"{again}, then backfill promote PLAN, which it names",
+            )
 
 
 def redeclared(project: Project, facts: Facts, late: Mapping[str, Ranges]) -> tuple[Obstacle, ...]:

@@ -10,12 +10,12 @@ from backfill_assets.watch.facts import WatchFacts
 
 def before_restating(look: WatchFacts, names: Iterable[str]) -> str:
     """The steps, ending in "then "; "" where there are none: a restatement needs the code that is published."""
-    gone, other = list[str](), list[str]()
-    for name in names:
-        if name not in look.fingerprints:
-            gone.append(name)
-        elif look.fingerprints[name] != look.environment.pointers[name].version:
-            other.append(name)
+    named = list(names)
+    gone = [name for name in named if name not in look.fingerprints]
+    models = look.project.models
+    read = [u.name for name in named if name in models for u in models[name].upstreams if u.name in models]
+    shown = look.environment.versions
+    other = [n for n in dict.fromkeys((*named, *read)) if look.fingerprints.get(n, shown[n]) != shown[n]]
     steps = [f"promote or take back the newer code of {', '.join(other)}"] if other else []
     if gone:
         file, they = ("its file", "it") if len(gone) == 1 else ("their files", "them")

@@ -13,7 +13,7 @@ from backfill_assets.core.errors import StateError
 from backfill_assets.core.model import Project, Source
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.facts import shown_states
-from backfill_assets.plan.older_sources import came_between, told_once
+from backfill_assets.plan.older_sources import came_between
 from backfill_assets.plan.shown_whole import with_shown_whole
 from backfill_assets.plan.source_history import SourceHistory
 from backfill_assets.plan.stale_inputs import stale_inputs
@@ -121,7 +121,7 @@ def read_watch_facts(
         proofs = rehearse(list(pointers.values()), storage, log, control.ledger)
         versions = control.versions.all()
         apart = shown_apart(project, environment, versions)
-        came = came_between(project, told_once(sources.history), look.settling.reach if look.settling else {})
+        came = came_between(project, sources.history, look.settling.reach if look.settling else {})
         return replace(
             look,
             newest={s.name: found for s, found in zip(wanted, newest, strict=True) if found is not None},

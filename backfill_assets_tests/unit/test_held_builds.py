@@ -24,7 +24,7 @@ from backfill_assets.app.candidate import abandon_plan
 from backfill_assets.app.carry_out import Carried
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import write_evidence
-from backfill_assets.app.prove import prove_plan
+from backfill_assets.app.prove import prove_built
 from backfill_assets.build.hold import Hold
 from backfill_assets.core.windows import Window, Windows
 from backfill_assets.plan.stages import Plan, Request
@@ -120,7 +120,7 @@ def test_a_plan_that_is_superseded_while_its_last_batch_runs(closed: Path, monke
     assert built.held.startswith(f"plan {started.stored} was superseded at ") and not built.goes_on
     assert built.held.endswith(f", by {newer.by}'s plan {newer.id}")
     assert not built.complete and check_built(place, built) == Checked()
-    assert prove_plan(place, started.stored, (), built.facts) == ()
+    assert prove_built(place, started.stored, started.plan, built.facts).proofs == ()
 
 
 def test_a_plan_that_another_run_built_and_promoted_ends_no_run(closed: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from backfill_assets.build.apply import apply
 from backfill_assets.core.model import Model, Source
@@ -28,6 +28,23 @@ MODELS = (a_model("a", "raw"), a_model("b", "a"), a_model("c"))
 def nothing_came(source: Source, since: int) -> SourceHistory:
     """The history of sources that nobody writes to."""
     return SourceHistory(since=since)
+
+
+def looked_back(
+    world: World, now: datetime, release: str | None = None, select: Sequence[str] = ()
+) -> tuple[Rollback, list[Readability]]:
+    """What going back would be, and whether it can be read, where nothing comes to sources."""
+    found = propose_rollback(
+        world.project,
+        world.control,
+        world.tables,
+        nothing_came,
+        environment="prod",
+        now=now,
+        release=release,
+        select=select,
+    )
+    return found, rehearse(found.pointers, world.tables, world.tables, world.control.ledger)
 
 
 class ProjectHistory:
@@ -78,18 +95,7 @@ class ProjectHistory:
         self.world.project = code
 
     def look(self, release: str | None = None, select: Sequence[str] = ()) -> tuple[Rollback, list[Readability]]:
-        world = self.world
-        found = propose_rollback(
-            world.project,
-            world.control,
-            world.tables,
-            nothing_came,
-            environment="prod",
-            now=self.now,
-            release=release,
-            select=select,
-        )
-        return found, rehearse(found.pointers, world.tables, world.tables, world.control.ledger)
+        return looked_back(self.world, self.now, release, select)
 
     def back(self, release: str | None = None, select: Sequence[str] = (), *, at_once: bool = False) -> RolledBack:
         """What `backfill rollback` does."""

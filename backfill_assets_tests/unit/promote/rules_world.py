@@ -31,7 +31,7 @@ from backfill_assets.promote.promote import ViewCatalog
 from backfill_assets.promote.proposal import moved_meanwhile
 from backfill_assets.promote.release import Mover, Released, Sealing, release_case
 from backfill_assets.promote.rules_change import record_rules, rules_to_record
-from backfill_assets.promote.settled import settling_request
+from backfill_assets.promote.settled import settleable
 from backfill_assets.state.control import Control
 from backfill_assets.state.required_approvals import needed_from
 from backfill_assets.state.rules import RulesInForce, declared_rules
@@ -197,7 +197,7 @@ class GovernedWorld(World):
         """As the beginning of a routine run does; `between` happens when everything is built, and when the gate has
         looked."""
         facts = self.facts(now, control=control)
-        request = settling_request(self.project, facts, self.unsettled(now, control))
+        request = settleable(self.project, facts, self.unsettled(now, control)).request
         if request is None:
             return None, ()
         built = make_plan(self.project, facts, request)

@@ -16,11 +16,11 @@ from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.watch.notice import NoticeKind
 from backfill_assets_tests.projects import small_project, write_events
-from backfill_assets_tests.unsparked import build, extend, promoted, prove, unsparked
+from backfill_assets_tests.unsparked import changed, extend, promoted, unsparked
 
 
 @pytest.fixture
-def changed(tmp_path: Path) -> Path:
+def gone_on(tmp_path: Path) -> Path:
     """`daily` changes in a column that `running` does not read; then a routine run adds the fourth day to both."""
     root = small_project(tmp_path, days=3)
     sources, settings = root / "sources.yml", root / "backfill.yml"
@@ -28,12 +28,7 @@ def changed(tmp_path: Path) -> Path:
     said = json.loads(settings.read_text()) | {"approvals": {"required": False}}
     settings.write_text(json.dumps(said))
     promoted(root)
-    daily = root / "models" / "daily.sql"
-    daily.write_text(daily.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))
-    place = unsparked(root, user="dev")
-    build(place)
-    [plan] = [r.id for r in place.control.plans.all() if r.live]
-    prove(place, plan)
+    place, plan = changed(root)
     assert promote_plan(place, plan=plan).verdict.open
     write_events(root, days=4)
     settings.write_text(json.dumps(said | {"clock": "2024-01-05"}))
@@ -50,15 +45,15 @@ def late(root: Path, day: str) -> None:
     (root / "data" / "events" / "late.csv").write_text(f"id,at,kind,amount\n99,{day}T12:00:00Z,a,5.00\n")
 
 
-def test_a_reader_of_the_rows_before_is_not_left_beside_them(changed: Path) -> None:
+def test_a_reader_of_the_rows_before_is_not_left_beside_them(gone_on: Path) -> None:
     """A row came to the fourth day: the old version's has it, and `running` was computed without. Whoever takes that
     into the bargain is told of it for as long as it is so."""
-    late(changed, "2024-01-04")
-    ended = roll_back(unsparked(changed, user="dev"), None).ended
+    late(gone_on, "2024-01-04")
+    ended = roll_back(unsparked(gone_on, user="dev"), None).ended
     assert ended.moved is None
     assert [(o.model, str(o.intervals)) for o in ended.obstacles] == [("running", "2024-01-04")]
     assert "backfill apply --restate running:2024-01-04" in ended.obstacles[0].remedy
-    place = unsparked(changed, user="dev")
+    place = unsparked(gone_on, user="dev")
     assert roll_back(place, None, at_once=True).ended.moved is not None
     assert drifted(place) == [("running", "2024-01-04")]
     with pytest.raises(PlanError, match="running 2024-01-04 was built from it, and is published") as said:
@@ -67,11 +62,11 @@ def test_a_reader_of_the_rows_before_is_not_left_beside_them(changed: Path) -> N
 
 
 @pytest.mark.parametrize("day", ["", "2024-01-02"])
-def test_what_came_elsewhere_is_no_matter(changed: Path, day: str) -> None:
+def test_what_came_elsewhere_is_no_matter(gone_on: Path, day: str) -> None:
     """The old version's rows of the second day are those that it had, and `running` was computed from their like."""
     if day:
-        late(changed, day)
-    place = unsparked(changed, user="dev")
+        late(gone_on, day)
+    place = unsparked(gone_on, user="dev")
     ended = roll_back(place, None).ended
     assert ended.moved is not None, ended.obstacles
     assert drifted(place) == []

@@ -26,9 +26,9 @@ from backfill_assets.promote.janitor import sweep
 from backfill_assets.promote.lifecycle import end_promoted, store_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.promote import recover
-from backfill_assets.promote.rehearsal import Readability, rehearse
+from backfill_assets.promote.rehearsal import Readability
 from backfill_assets.promote.release import Mover, Released, release_case
-from backfill_assets.promote.rollback import Rollback, propose_rollback, rollback_work
+from backfill_assets.promote.rollback import Rollback, rollback_work
 from backfill_assets.promote.rollback_run import carry_out_rollback, rollback_case, rollback_obstacles
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
@@ -47,7 +47,7 @@ from backfill_assets_tests.fakes import (
     attempted,
     sealed,
 )
-from backfill_assets_tests.unit.promote.rollback_world import nothing_came
+from backfill_assets_tests.unit.promote.rollback_world import looked_back
 
 MODELS = (a_model("a", "raw"), a_model("b", "a", lookback=1), a_model("c", batch_size=2))
 BEGAN = NOW - timedelta(days=6)
@@ -190,17 +190,9 @@ class Warehouse(RuleBasedStateMachine):
         told: list[Obstacle] = []
 
         def look(release: str | None, select: object) -> tuple[Rollback, list[Readability]]:
-            found = propose_rollback(
-                world.project,
-                world.control,
-                world.tables,
-                nothing_came,
-                environment="prod",
-                now=self.now,
-                release=release,
-            )
+            found, proofs = looked_back(world, self.now, release)
             told.extend(loss for loss in found.losses if "would be out of sight" in loss.what)
-            return found, rehearse(found.pointers, world.tables, world.tables, world.control.ledger)
+            return found, proofs
 
         def build(found: Rollback) -> None:
             apply(world.bench(project=found.project, shown=found.after.pointers), rollback_work(found, self.now, {}))

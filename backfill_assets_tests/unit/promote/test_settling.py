@@ -31,7 +31,7 @@ from backfill_assets.promote.extend import as_published
 from backfill_assets.promote.gate import gate
 from backfill_assets.promote.rollback import find_older
 from backfill_assets.promote.rules_change import asked_for, propose_rules, rules_to_record
-from backfill_assets.promote.settled import consented, held_by_settled, redeclared, settling_request
+from backfill_assets.promote.settled import consented, redeclared, settleable
 from backfill_assets.state.ledger import by_version
 from backfill_assets.state.releases import PointerMove, Release
 from backfill_assets.state.rules import ConsumerRule, Rules, RulesKind, RulesRecord
@@ -200,7 +200,8 @@ def test_a_reader_that_is_not_provisional() -> None:
     world.facts = lambda now=datetime.max, control=None: replace(facts, settling=only)  # type: ignore[method-assign]
     done, _ = world.settle(now=machine.now, by="cron", control=world.control, views=None)
     assert done is None
-    [held] = held_by_settled(world.project, world.facts(machine.now), world.unsettled(machine.now, world.control))
+    late = world.unsettled(machine.now, world.control)
+    [held] = settleable(world.project, world.facts(machine.now), late).held
     assert held.model == "a" and str(held.intervals) == "2024-01-05..2024-01-08"
     assert "as what reads it is settled (b 2024-01-05..2024-01-08)" in held.what
     assert held.remedy.startswith("backfill apply --restate a:2024-01-05..2024-01-08, then")
@@ -216,7 +217,7 @@ def test_a_reader_whose_start_is_edited() -> None:
     assert run(machine) == {}
     facts, late = world.facts(machine.now), world.unsettled(machine.now, world.control)
     changed, wanted = {"a": late["a"]}, facts.environment.pointers
-    assert settling_request(world.project, facts, late) is None
+    assert settleable(world.project, facts, late).request is None
     assert consented(world.project, facts, changed, wanted, late) == {}
 
 
@@ -240,7 +241,7 @@ def test_adopted_rows_stay(name: str, asked: list[Interval], moves: dict[str, st
     changed = dict.fromkeys(("a", "b"), Ranges((days("05", "08"),)))
     wanted = facts.environment.pointers
     assert consented(project, facts, changed, wanted, late) == changed
-    assert settling_request(project, facts, late) == Request(restate=(("a", days("05", "08")),))
+    assert settleable(project, facts, late).request == Request(restate=(("a", days("05", "08")),))
 
     pointer, sixth = wanted[name], Ranges((days("06"),))
     adopted = Segments(replace(s, version=adopted_of(s.version, "1f3a")) for s in pointer.cut(sixth).segments)
@@ -249,7 +250,7 @@ def test_adopted_rows_stay(name: str, asked: list[Interval], moves: dict[str, st
     shown = replace(facts.environment, pointers={**wanted, name: mixed})
     facts = replace(facts, environment=shown)
     assert {n: str(part) for n, part in consented(project, facts, changed, wanted, late).items()} == moves
-    request = settling_request(project, facts, {"a": late["a"] - sixth if name == "a" else late["a"]})
+    request = settleable(project, facts, {"a": late["a"] - sixth if name == "a" else late["a"]}).request
     assert list(request.restate if request else ()) == [("a", part) for part in asked]
 
 
