@@ -72,6 +72,7 @@ def roll_back(
     is in the way or could not be built, and nothing is done in a `dry_run`.
     """
     ahead, readable = plan_rollback(context, release, select)
+    select = select or ahead.select
     tell(ahead, readable)
     if dry_run:
         way = rollback_obstacles(ahead, readable, at_once=at_once)

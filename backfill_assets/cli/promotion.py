@@ -29,7 +29,7 @@ def print_promotion(
             console.print(Text(f"  {obstacle}".replace("\n", "\n  ")))
         return
     if not verdict.pointers:
-        console.print(f"{after.name} shows all of it already: nothing to promote.")
+        console.print(f"{after.name} shows all that is built of it: nothing to promote.")
         for one in waiting:
             console.print(Text(f"{one} waits: ") + Text(f"backfill promote {one.plan}", style="bold"))
         return

@@ -83,6 +83,8 @@ def print_look(found: Rollback, proofs: Sequence[Readability], *, at_once: bool)
         again = "earlier rows of " if was == then else ""
         table.add_row(Text(f"  {step.model}", style="bold"), was, "→", f"{again}{then}", _newer(step, at_once=at_once))
     console.print(table)
+    if found.settled:
+        console.print(Text(f"Stays, with the late rows that routine runs brought: {', '.join(found.settled)}"))
     if not proofs:
         return
     files, rows = sum(p.files for p in proofs), sum(p.rows for p in proofs)
@@ -154,6 +156,7 @@ def rollback_json(found: Rollback, proofs: Sequence[Readability], obstacles: Seq
             }
             for s in found.steps
         ],
+        "settled": list(found.settled),
         "readable": [
             {
                 "model": p.model,

@@ -51,7 +51,8 @@ def rehearse(
         good = Ranges((segment.interval,))
         try:
             if ledger:
-                good = vouched(groups.get((model, version), []), log, model=model, version=version, commit=commit)
+                known = groups.get((model, version), [])
+                good = vouched(known, log, model=model, version=version, commit=commit, partial=True)
             else:
                 log.head(model, version)  # a log that is not whole is damage, too
         except StateError as error:

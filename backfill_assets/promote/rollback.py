@@ -12,7 +12,7 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.errors import BackfillError, PromotionError, StateError
 from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
-from backfill_assets.core.model import Project
+from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.followed import followed, read_by_now
 from backfill_assets.plan.missing import USUAL, ready, upstream_models
@@ -28,11 +28,12 @@ from backfill_assets.promote.rollback_reads import ReadApart, apart_after
 from backfill_assets.promote.rollback_step import RollbackStep, model_then, rollback_step
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.ledger import DECIDING, by_version
+from backfill_assets.state.ledger import DECIDING, EntriesByVersion, by_version
 from backfill_assets.state.releases import NOTHING_SHOWN, Release, before_all, find_release, grown, shown_at
 from backfill_assets.state.replaced_rows import written_over
 from backfill_assets.state.rules import Rules, declared_rules
 from backfill_assets.state.settling import settling_by
+from backfill_assets.state.shown_state import shown_state
 from backfill_assets.state.tables import TableLog, version_coverage
 from backfill_assets.state.versions import Version, VersionRecords, beside, built_from
 
@@ -47,6 +48,9 @@ class Rollback:
     release: Release
     """The one to go back to."""
     steps: tuple[RollbackStep, ...]
+    settled: tuple[str, ...] = ()
+    """What only routine runs have replaced rows of since, and has nothing to do with what goes back: it stays. Empty
+    where a release or models are named."""
     obstacles: tuple[Obstacle, ...] = ()
     losses: tuple[Obstacle, ...] = ()
     apart: tuple[ReadApart, ...] = ()
@@ -63,6 +67,11 @@ class Rollback:
     @property
     def removed(self) -> tuple[str, ...]:
         return tuple(s.model for s in self.steps if s.older is None)
+
+    @property
+    def select(self) -> tuple[str, ...]:
+        """The models to look at again, where not all that moved since go back; empty: whichever do."""
+        return tuple(s.model for s in self.steps) if self.settled else ()
 
     @property
     def lacking(self) -> bool:
@@ -125,13 +134,15 @@ def propose_rollback(
         if wanted is None:
             return RollbackStep(model=name, shown=shown, older=None)
         model = model_then(project, versions, name, wanted.version)
+        wanted = _without_parts(wanted, model, entries, log, now)
         mine = entries.get((name, wanted.version), [])
         record, newer = versions.get((name, wanted.version)), versions.get((name, shown.version)) if shown else None
         days = Calendar.of_definition(newer.definition) if newer else None
         return rollback_step(model, shown, wanted, record, mine, log, now, days)
 
     every = [step(name) for name in moved]
-    steps = [s for s in every if not chosen or s.model in chosen]
+    settled = () if release or chosen else _settled_alone(every, releases, older, versions)
+    steps = [s for s in every if (not chosen or s.model in chosen) and s.model not in settled]
     left = [s for s in every if s not in steps]
     after = _after(seen, steps)
     gone = {t for t, r in control.removals.all().items() if r.revision > older.revision}
@@ -161,6 +172,7 @@ def propose_rollback(
         after=after,
         release=older,
         steps=tuple(steps),
+        settled=settled,
         obstacles=tuple(obstacles),
         losses=(*losses, *(each.loss for each in apart)),
         apart=tuple(apart),
@@ -214,6 +226,17 @@ def _differs(shown: Pointer | None, older: Pointer | None, over: Ranges, log: Ta
     with suppress(StateError):  # the rehearsal says what cannot be read
         return bool(over and over & written_over(older, shown, log, Cadence.DAILY))
     return False
+
+
+def _without_parts(
+    older: Pointer, model: Model | None, entries: EntriesByVersion, log: TableLog, now: datetime
+) -> Pointer:
+    """What is shown of a model then, but the parts of intervals that were open and are over by now: these are built."""
+    with suppress(StateError):  # the rehearsal says what cannot be read
+        parts = shown_state(older, entries, log, audits=None).partial if model else NOTHING
+        if model and (over := parts.until(model.calendar.over(now))):
+            return replace(older, segments=older.segments.without(over))
+    return older
 
 
 def _after(seen: Environment, steps: Sequence[RollbackStep]) -> Environment:
@@ -333,6 +356,19 @@ def _still_read(
         for name, of in readers.items()
         if of
     ]
+
+
+def _settled_alone(
+    steps: Sequence[RollbackStep], releases: Sequence[Release], older: Release, versions: VersionRecords
+) -> tuple[str, ...]:
+    """What only routine runs have replaced rows of since, and neither reads nor is read by anything else that moved."""
+    since = [r for r in releases if r.revision > older.revision and not r.settling]
+    decided = {m.model for r in since for m in r.moves if not m.growth}
+    upstream = {s.model: _upstream(s, versions) for s in steps}
+    together = [s.model for s in steps if s.model in decided]
+    for name in together:
+        together += [n for n in upstream if n not in together and (n in upstream[name] or name in upstream[n])]
+    return tuple(name for name in upstream if name not in together)
 
 
 def _same_logic(step: RollbackStep) -> bool:

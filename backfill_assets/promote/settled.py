@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
@@ -21,6 +22,9 @@ from backfill_assets.plan.patch import Patch, affected_interval, restatement
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import moved_meanwhile
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.settling import Settling
+from backfill_assets.state.shown_state import ShownState
 
 
 def consented(
@@ -61,7 +65,7 @@ class Settleable:
     request: Request | None
     """Computes again what may change together with all that reads it; None: nothing."""
     held: tuple[Obstacle, ...]
-    """What stays as it is, as something that reads it is settled: of a week, what reads its first days."""
+    """What stays as it is, as something that reads it stays: of a week, what reads its first days is settled."""
 
 
 def settleable(project: Project, facts: Facts, late: Mapping[str, Ranges]) -> Settleable:
@@ -79,9 +83,9 @@ def settleable(project: Project, facts: Facts, late: Mapping[str, Ranges]) -> Se
 def _held(
     project: Project, facts: Facts, asked: Mapping[str, Ranges], stays: Mapping[str, Ranges]
 ) -> Iterator[Obstacle]:
-    """What is `asked` for and held back by settled readers, direct or not, of what `stays` of all that it would
+    """What is `asked` for and held back by readers that stay, direct or not, of what `stays` of all that it would
     change."""
-    closed = {name: over for name, part in stays.items() if (over := part - _provisional(project, facts, name))}
+    closed = {name: over for name, part in stays.items() if (over := part - may_change(project, facts, name))}
     readers_of = project.readers()
     for name in asked:
         part = asked[name] & _open(project, facts, name) & stays.get(name, NOTHING)
@@ -91,10 +95,33 @@ def _held(
             again = restate_command(restate_argument(name, part))
             yield Obstacle(
                 model=name,
-                what=f"is not built again, though its sources changed, as what reads it is settled ({readers}):",
+                what="is not built again, though its sources changed, as what reads it is settled, or was gone "
+                f"back to ({readers}):",
                 intervals=part,
                 remedy=f"{again}, then backfill promote PLAN, which it names",
             )
+
+
+class Shown(Protocol):
+    """What an environment shows, and what is known of it."""
+
+    @property
+    def environment(self) -> Environment: ...
+
+    @property
+    def settling(self) -> Settling | None: ...
+
+    @property
+    def standing(self) -> Mapping[str, ShownState]: ...
+
+
+def may_change(project: Project, seen: Shown, name: str) -> Ranges:
+    """What routine runs build again of a model that is shown, if its sources change: what is provisional, but not what
+    somebody has gone back to; and what was open when it was built."""
+    shown, state = seen.environment.pointers[name].covers, seen.standing.get(name)
+    calendar = project.models[name].calendar
+    window = seen.settling.open_to_change(name, calendar, shown) if seen.settling else NOTHING
+    return window | (state.partial if state else NOTHING)
 
 
 def redeclared(project: Project, facts: Facts, late: Mapping[str, Ranges]) -> tuple[Obstacle, ...]:
@@ -132,11 +159,6 @@ def _open(project: Project, facts: Facts, name: str, after: Pointer | None = Non
         same = (shown.version, shown.columns) == (after.version, after.columns)
         own = own & after.segments.of_logic(shown.version).covers if same else NOTHING
     return facts.settling.open_to_change(name, model.calendar, shown.covers) & own
-
-
-def _provisional(project: Project, facts: Facts, name: str) -> Ranges:
-    shown = facts.environment.pointers[name].covers
-    return facts.settling.provisional(name, project.models[name].calendar, shown) if facts.settling else NOTHING
 
 
 def _with_readers(project: Project, facts: Facts, found: Mapping[str, Ranges], name: str) -> Ranges:

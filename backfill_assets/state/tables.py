@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Protocol
 
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
@@ -173,10 +173,12 @@ def version_coverage(
     return coverage(there, audits=audits, over=over, dirt=spots, commit=head), head
 
 
-def vouched(entries: Sequence[Entry], log: TableLog, *, model: str, version: str, commit: int) -> Ranges:
+def vouched(
+    entries: Sequence[Entry], log: TableLog, *, model: str, version: str, commit: int, partial: bool = False
+) -> Ranges:
     """The intervals whose rows, at a commit, are of a batch that the ledger knows and no audit has failed since.
 
-    `entries` are the version's own.
+    `entries` are the version's own. What was built while it was open counts if `partial`: as what is shown does.
     """
     head = log.head(model, version)
     if head < commit:
@@ -186,7 +188,8 @@ def vouched(entries: Sequence[Entry], log: TableLog, *, model: str, version: str
     for entry in there:
         if entry.kind is Kind.INVALIDATED:
             failed[entry.batch].append(entry.interval)
-    found = coverage(there, audits="", dirt=spots, commit=commit)
+    over = datetime.min.replace(tzinfo=UTC) if partial else None
+    found = coverage(there, audits="", over=over, dirt=spots, commit=commit)
     return Ranges.of(
         good for part, entry in found.sources for good in Ranges((part,)) - Ranges.of(failed.get(entry.batch, ()))
     )

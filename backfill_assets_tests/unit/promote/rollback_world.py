@@ -72,7 +72,7 @@ class ProjectHistory:
     def change(self, **versions: str) -> None:
         self.world.project = a_project(*self.models, versions=versions)
 
-    def release(self, request: Request | None = None, by: str = "ana") -> Environment:
+    def release(self, request: Request | None = None, by: str = "ana", *, settling: bool = False) -> Environment:
         """Apply and promote what the code says."""
         request = request or Request()
         plan = self.world.plan(request, self.now)
@@ -83,7 +83,11 @@ class ProjectHistory:
         verdict = gated(self.world.project, facts, versions, request, plan.models, plan.patches)
         assert verdict.open, verdict
         return promote(
-            self.world.control.environments, facts.environment, verdict.pointers, None, note=ReleaseNote(by=by)
+            self.world.control.environments,
+            facts.environment,
+            verdict.pointers,
+            None,
+            note=ReleaseNote(by=by, settling=settling),
         )
 
     def a_day(self) -> None:
@@ -99,7 +103,8 @@ class ProjectHistory:
 
     def back(self, release: str | None = None, select: Sequence[str] = (), *, at_once: bool = False) -> RolledBack:
         """What `backfill rollback` does."""
-        world = self.world
+        world, ahead = self.world, self.look(release, select)[0]
+        select = select or ahead.select
 
         def build(found: Rollback) -> None:
             assert found.project is not None
@@ -121,4 +126,4 @@ class ProjectHistory:
             )
             return done.environment, done.verdict
 
-        return carry_out_rollback(self.look, build, move, release, select, at_once=at_once)
+        return carry_out_rollback(self.look, build, move, ahead.release.id, select, at_once=at_once)

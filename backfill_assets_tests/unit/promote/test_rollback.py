@@ -236,6 +236,53 @@ def test_a_restatement_is_taken_back(history: ProjectHistory) -> None:
     assert before != history.shown()
 
 
+def test_what_routine_runs_settled_stays(history: ProjectHistory) -> None:
+    """Late rows of a and b came since c was changed: going back on c leaves them. With what moves together with a
+    model that goes back, and to a release that is named, they go back too."""
+    history.change(a="2", b="2", c="2")
+    history.release()
+    history.release(Request(restate=(("a", days("03")),)), by="routine", settling=True)
+    found, _ = history.look()
+    assert ([s.model for s in found.steps], found.settled) == (["c"], ("a", "b"))
+    named, _ = history.look(found.release.id)
+    assert ([s.model for s in named.steps], named.settled) == (["a", "b", "c"], ())
+    settled = {name: history.prod.pointers[name] for name in "ab"}
+    ended = history.back()
+    assert ended.moved is not None and ended.moved.versions["c"] == "c-1"
+    assert {name: ended.moved.pointers[name] for name in "ab"} == settled
+    assert [s.model for s in history.look()[0].steps] == ["c"], "forth again"
+
+    history.change(a="3", b="3", c="1")
+    history.release()
+    history.release(Request(restate=(("a", days("04")),)), by="routine", settling=True)
+    found, _ = history.look()
+    assert ([s.model for s in found.steps], found.settled) == (["a", "b"], ())
+
+
+def test_parts_of_intervals_are_no_rows_to_go_back_to() -> None:
+    """A day was shown while it was open, by choice: nothing is wrong with that, and a way back to it while it lasts is
+    one to its part. Once it is over, the older version builds it whole."""
+    history = ProjectHistory()
+    history.release(Request(ignore_cron=True))
+    history.change(c="2")
+    history.release(Request(ignore_cron=True))
+    found, proofs = history.look()
+    assert not any(p.red for p in proofs), "the ledger knows what built it"
+    assert (found.lacking, {str(p.covers) for p in found.pointers}) == (False, {"2024-01-01..2024-01-11"})
+    history.a_day()
+    found, _ = history.look()
+    assert {s.model: str(s.lacks) for s in found.steps} == {"c": "2024-01-11"}
+    ended = history.back()
+    assert ended.moved is not None and str(ended.moved.pointers["c"].covers) == "2024-01-01..2024-01-11"
+    [last] = [s for s in ended.moved.pointers["c"].segments if s.interval.holds(days("11").start)]
+    [built] = [
+        e
+        for e in history.world.control.ledger.entries(["c"])
+        if e.table_commit == last.commit and e.version == "c-1" and e.kind is Kind.BUILT
+    ]
+    assert built.through is None
+
+
 def a_reader_of_yesterday(restated: str) -> ProjectHistory:
     """b reads the day before, too. A day of a is restated, then two days come by a routine run."""
     history = ProjectHistory(a_model("a", "raw"), a_model("b", "a", lookback=1), a_model("c"))

@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets.build.apply import apply
-from backfill_assets.core.intervals import Cadence, utc
+from backfill_assets.core.intervals import Cadence, Ranges, utc
 from backfill_assets.core.model import Model
 from backfill_assets.plan.stages import Request
 from backfill_assets.state.settling import Settling
@@ -301,3 +301,30 @@ def test_provisional_days_of_older_logic(tmp_path: Path) -> None:
     late = found["wide", NoticeKind.LATE]
     assert str(late.intervals) == "2024-01-07" and not late.restate and "shown by older logic" in late.what
     assert late.remedy.startswith("backfill apply, then backfill promote PLAN")
+
+
+def test_provisional_days_that_settled_rows_read(tmp_path: Path) -> None:
+    """No routine run builds them again, so none is promised: what holds them back is named, with what does build them.
+    The last of the three days that `reader` reads is provisional there, too."""
+    lookout = a_lookout(tmp_path / "raw")
+    append(tmp_path / "raw", "03", "10")
+    began = {"daily": utc("2024-01-02"), "wide": utc("2024-01-02"), "reader": utc("2024-01-09")}
+    look = replace(lookout.look(), settling=Settling(clock=NOW, since=began, reach=dict.fromkeys(began, timedelta())))
+    found = {(n.model, n.kind): n for n in late_sources(look)}
+    assert str(found["daily", NoticeKind.SETTLING].intervals) == "2024-01-10"
+    late = found["daily", NoticeKind.LATE]
+    assert str(late.intervals) == "2024-01-03" and late.finding
+    assert late.what.endswith("as what reads it is settled, or was gone back to (reader 2024-01-03..2024-01-06)")
+    assert late.remedy == "backfill apply --restate daily:2024-01-03, then backfill promote PLAN, which it names"
+    assert ("wide", NoticeKind.LATE) not in found
+
+
+def test_provisional_days_that_are_read_by_what_was_gone_back_to(tmp_path: Path) -> None:
+    """These stay as well, however long their window lasts."""
+    lookout = a_lookout(tmp_path / "raw")
+    append(tmp_path / "raw", "09")
+    began = dict.fromkeys(("daily", "reader"), utc("2024-01-02"))
+    back = {"reader": Ranges((days("10"),))}
+    seen = Settling(clock=NOW, since=began, reach=dict.fromkeys(began, timedelta()), went_back=back)
+    [late] = [n for n in late_sources(replace(lookout.look(), settling=seen)) if n.model == "daily"]
+    assert late.kind is NoticeKind.LATE and late.what.endswith("or was gone back to (reader 2024-01-10)")
