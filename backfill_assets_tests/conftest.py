@@ -67,7 +67,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.shuffle.partitions": "2",
     }
     settings = Settings(warehouse=str(root), spark=spark)
-    session = spark_session(root, settings)
+    session = spark_session(root, settings, long=True)
     if before is None:
         os.environ.pop("SPARK_CONF_DIR", None)
     yield session

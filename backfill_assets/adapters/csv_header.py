@@ -8,6 +8,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from io import StringIO
 
 from backfill_assets.adapters.source_files import SourceFile, each_file
 from backfill_assets.core.errors import PlanError
@@ -49,6 +50,16 @@ class HeaderColumns:
     """The file's own, in their order: each as the source declares it, None where it does not."""
     folders: tuple[str, ...] = ()
     """Declared ones that the names of its folders hold (`site=01`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """What the first part of a file says."""
+
+    names: tuple[str, ...] | None = None
+    """As its first line calls the columns; () where it has no line, None where it cannot be read."""
+    doubles_quotes: bool = False
+    """Whether it writes a quote within quotes as two, as pandas, Excel and DuckDB do."""
 
 
 def corrupt_record(source: Source) -> str:
@@ -109,21 +120,40 @@ def unlike(source: Source, file: SourceFile, names: Sequence[str], what: str) ->
 
 def header_of(source: Source, file: SourceFile) -> tuple[str, ...] | None:
     """The names in a file's first line, as it writes them; () where it has no line, None where it cannot be read."""
-    return _header(file, Dialect.of(source))
+    return _beginning(file, Dialect.of(source)).names
+
+
+def misreads_quotes(source: Source, file: SourceFile) -> bool:
+    """Whether a file, as far as it is looked at, has quotes within quotes that Spark does not take for such: it expects
+    a backslash before them, unless the source says another `escape`."""
+    return not source.option("escape") and _beginning(file, Dialect.of(source)).doubles_quotes
 
 
 @lru_cache(maxsize=100_000)
-def _header(file: SourceFile, dialect: Dialect) -> tuple[str, ...] | None:
+def _beginning(file: SourceFile, dialect: Dialect) -> Beginning:
     try:
         decoder = getincrementaldecoder(dialect.encoding)("strict")
         with file.text() as opened:
             content = bytes(opened.read(_BYTES))
         text = decoder.decode(content).removeprefix("\ufeff")
-        return _names(text, dialect, whole=len(content) < _BYTES)
+        names = _names(text, dialect, whole=len(content) < _BYTES)
+        return Beginning(names=names, doubles_quotes=_doubles_quotes(text, dialect))
     except UnreachableError:
         raise
     except (OSError, ValueError, LookupError, csv.Error):  # gone, damaged, nobody may read it: whoever reads it says so
-        return None
+        return Beginning()
+
+
+def _doubles_quotes(text: str, dialect: Dialect) -> bool:
+    """Whether a quoted value has a quote within, written as two; not where a backslash is before it."""
+    quote, separator = dialect.quote, dialect.separator.replace("\\t", "\t")
+    if len(quote) != 1 or len(separator) != 1:
+        return False
+    begins = rf"(?:^|[\r\n{re.escape(separator)}]){re.escape(quote)}"
+    if not re.search(rf"{begins}[^\\{re.escape(quote)}]*{re.escape(quote) * 2}", text):
+        return False
+    rows = csv.reader(StringIO(text), delimiter=separator, quotechar=quote)
+    return any(quote in value.replace(f"\\{quote}", "") for row in rows for value in row)
 
 
 def _names(text: str, dialect: Dialect, *, whole: bool) -> tuple[str, ...] | None:

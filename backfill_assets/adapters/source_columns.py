@@ -10,6 +10,7 @@ from backfill_assets.adapters.csv_header import (
     columns_of,
     corrupt_record,
     header_of,
+    misreads_quotes,
     unlike,
 )
 from backfill_assets.adapters.parquet_footer import Footer, parquet_footer
@@ -56,12 +57,14 @@ def file_columns(
     newest = {*_newest(files, _MOST_FILES), *files[:1]}
     looked = [(file, span) for file, span in zip(files, days, strict=True) if file in newest]
     every = each_file([file for file, _ in looked], lambda file: _types(source, file))
+    csv = source.format == "csv"
     return [
         FileColumns(
             name="/".join(file.inside),
             days=NOTHING if _is_empty(source, file) else span,
             written=file.written,
             columns=types,
+            misread_quotes=csv and misreads_quotes(source, file),
         )
         for (file, span), types in zip(looked, every, strict=True)
         if types

@@ -14,6 +14,7 @@ from backfill_assets.app.candidate import open_plan, show_candidate
 from backfill_assets.app.carry_out import Carried, Follow, carry_out, unseen
 from backfill_assets.app.check_texts import check_texts
 from backfill_assets.app.context import Context
+from backfill_assets.app.engine_death import telling_of_death
 from backfill_assets.app.estimate import estimate_plan, measure_run, plan_maintenance
 from backfill_assets.app.gate import obstacles_ahead
 from backfill_assets.app.plan import plan_by_now, plan_request
@@ -204,7 +205,8 @@ def check_rows(context: Context, plan: Plan, stored: str, facts: Facts) -> Check
     if not stored:
         return Checked(texts=texts)
     try:
-        return Checked(texts=texts, proved=prove_built(context, stored, plan, facts))
+        with telling_of_death("compare what was built"):
+            return Checked(texts=texts, proved=prove_built(context, stored, plan, facts))
     except BackfillError as error:
         return Checked(texts=texts, unproved=error)
 

@@ -33,6 +33,7 @@ from backfill_assets.cli import (  # noqa: F401
 )
 
 # isort: on
+from backfill_assets.app.engine_death import engine_death
 from backfill_assets.cli.base import CRASHED, CUT_OFF, app  # the modules above gave it its commands
 from backfill_assets.cli.signals import listening, say_ended
 from backfill_assets.core.errors import BackfillError, UsageError
@@ -96,6 +97,9 @@ def _end(error: BaseException) -> NoReturn:
         sys.exit(NoAccessError.exit_code)
     if not isinstance(error, Exception):
         raise error
+    if (gone := engine_death("go on")) is not None:
+        _complain(str(gone))
+        sys.exit(gone.exit_code)
     _complain(crashed(error, sys.argv))
     sys.stdout.flush()
     sys.exit(CRASHED)

@@ -380,7 +380,7 @@ class Project:
     warnings: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict[str, tuple[Problem, ...]])
     """What is odd about a model without being wrong."""
     whole: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Python models that cannot be taken apart, and what of their code stands in the way, with its place."""
+    """Models that cannot be taken apart, and what of their code stands in the way, with its place."""
     hidden: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Columns (lower-cased) that a model's table has and its view does not list: the code dropped them, and the version
     that is shown is kept. That version's own definition computes its next intervals."""

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import dagster as dg
 
+from backfill_assets.app.engine_death import engine_death
 from backfill_assets.core.errors import BackfillError
 from backfill_assets.core.escaping import visible
 from backfill_assets.crash import crashed
@@ -23,4 +24,5 @@ def short_failures() -> Generator[None]:
     except (dg.Failure, dg.RetryRequested, dg.DagsterError):
         raise
     except Exception as error:
-        raise dg.Failure(description=visible(crashed(error, sys.argv))) from None
+        told = engine_death("go on") or crashed(error, sys.argv)
+        raise dg.Failure(description=visible(str(told))) from None

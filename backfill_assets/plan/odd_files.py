@@ -38,6 +38,8 @@ class FileColumns:
     written: datetime
     columns: Mapping[str, str | None]
     """In lower case, with their types; None: the format says none, or it is not plain."""
+    misread_quotes: bool = False
+    """Whether it is CSV with quotes within quotes that Spark does not take for such."""
 
 
 def odd_files(project: Project, plan: Plan, files: Mapping[str, Sequence[FileColumns]]) -> tuple[PlanWarning, ...]:
@@ -50,6 +52,8 @@ def odd_files(project: Project, plan: Plan, files: Mapping[str, Sequence[FileCol
         finer = _finer(there, reads) if reads else {}
         if finer:
             found.append(_in_nanoseconds(project, source, reads, finer))
+        if reads and (quoting := [file for file in there if file.misread_quotes]):
+            found.append(_misread_quotes(project, source, reads, quoting))
         for column in (c.name for c in source.columns if c.name.lower() in reads):
             low, readers = column.lower(), reads[column.lower()]
             hit = [f for f in there if any(_meets(project, model, days, f) for model, days in readers.items())]
@@ -170,6 +174,22 @@ def _in_nanoseconds(
         f"{'has' if len(finer) == 1 else 'have'} nanoseconds there",
         why="Spark's instants are microseconds, and its Parquet reader refuses finer ones; pandas writes them",
         fix=f"write the files again: {IN_MICROSECONDS}, the same words in pyarrow's `write_table`",
+    )
+
+
+def _misread_quotes(
+    project: Project, source: Source, reads: Mapping[str, Mapping[str, Ranges]], quoting: Sequence[FileColumns]
+) -> PlanWarning:
+    readers = list(dict.fromkeys(model for models in reads.values() for model in models))
+    return _warning(
+        project,
+        source,
+        readers,
+        what=f"{_files(quoting)} of {source.name} write{'s' * (len(quoting) == 1)} a quote within quotes as "
+        f'`""`, which {listed(readers)} read{"s" * (len(readers) == 1)} otherwise',
+        why="Spark expects a backslash before it: such a value keeps its quotes, or goes on in the next columns",
+        fix=f"add `escape: '\"'` to `options:` in {source.file.name}:{source.line}: pandas, Excel and DuckDB write so; "
+        "`escape: '\\'` says that it is meant as it stands",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from backfill_assets.core.model import UNKNOWN, Model, Project, Signature
+from backfill_assets.core.model import UNKNOWN, Model, Project, Refs, Signature
 from backfill_assets.plan.changed_texts import same_text
 from backfill_assets.project.stored import UNSAID, to_definition, what_is_otherwise
 from backfill_assets.state.environment import Environment
@@ -30,6 +30,8 @@ class OwnChange:
     around: tuple[str, ...] = ()
     """What is otherwise of the sources that it reads, of Spark's settings, and of how a Python model could be looked
     into, where its code is the same: a sentence each."""
+    read: Refs = frozenset()
+    """The columns that the shown version reads."""
 
 
 def own_changes(project: Project, shown: Environment, recorded: Mapping[str, Version]) -> dict[str, OwnChange]:
@@ -48,7 +50,8 @@ def _own_change(project: Project, model: Model, record: Version) -> OwnChange:
     around = what_is_otherwise(project, model, then, record.signature)
     told = [UNTOLD if why == UNSAID else why for why in around if why != UNSAID or not code]
     looked = [] if code else _looked_into(project, model, record.signature)
-    return OwnChange(code=code, around=(*told, *looked))
+    then_read = record.signature.row_reads.union(*record.signature.column_reads.values())
+    return OwnChange(code=code, around=(*told, *looked), read=then_read)
 
 
 def _looked_into(project: Project, model: Model, then: Signature) -> list[str]:

@@ -25,7 +25,8 @@ def reasons(
     code; that is a sentence too.
     """
     found: list[str] = []
-    touched = False
+    own, touched = changes.get(name), False
+    changed = own is not None and own.category not in (Category.UNCHANGED, Category.NEW)
     for upstream in project.models[name].upstreams:
         change = changes.get(upstream.name)
         if change is None or change.category in (Category.UNCHANGED, Category.NEW):
@@ -43,11 +44,16 @@ def reasons(
             )
             found.append(f"reads {what} for {first_few(where)}")
             touched = True
+        elif changed and (new := reads.keys() & {*change.added} - _read_then(itself, upstream.name)):
+            # by a star, or under a name that meant something else
+            where = sorted({w for column in new for w in reads[column]}, key=lambda w: (w != ROWS, w))
+            came = first_few(sorted(new))
+            found.append(f"reads {upstream.name}.{came}, which {upstream.name} did not have, for {first_few(where)}")
+            touched = True
         else:
             moved = (*change.columns, *change.removed, *change.added)
             found.append(f"reads none of what changed in {upstream.name} ({first_few(moved)})")
-    own = changes.get(name)
-    if own is None or own.category in (Category.UNCHANGED, Category.NEW):
+    if not changed:
         return tuple(found)
     around = tuple(why for why in itself.around if not (touched and why == UNTOLD)) if itself else ()
     if touched or (around and not (itself and itself.code)):
@@ -56,6 +62,10 @@ def reasons(
         return (AS_WRITTEN, *around, *found)
     whole = (f"{_whole(project, name)}: it is compared as a whole",) if name in project.whole else ()
     return (OWN_CODE, *whole, *around, *found)
+
+
+def _read_then(itself: OwnChange | None, upstream: str) -> set[str]:
+    return {ref.column for ref in itself.read if ref.table == upstream} if itself else set()
 
 
 def _whole(project: Project, name: str) -> str:

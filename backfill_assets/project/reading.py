@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -86,7 +85,7 @@ def read_project(root: Path, records: ReadRecords, *, recorded: bool = False) ->
         columns={name: found.columns for name, found in files.outputs.items()},
         lineage={name: found.lineage for name, found in files.outputs.items()}, signatures=counted.signatures,
         fingerprints={name: version_of(counted.signatures[name]) for name in files.models},
-        overrides=counted.overrides, whole={name: one_line(why) for name, why in files.whole.items()},
+        overrides=counted.overrides, whole={name: one_line(why) for name, why in counted.whole.items()},
         warnings={n: (*counted.warnings[n], *_remarks(root, files, counted, starts, windows, n)) for n in files.models},
     )  # fmt: skip
     return Reading(
@@ -190,6 +189,8 @@ class _CountedAs:
     signatures: Mapping[str, Signature]
     overrides: Mapping[str, Override]
     warnings: Mapping[str, Sequence[Problem]]
+    whole: Mapping[str, str]
+    """Models that cannot be taken apart, and what of their code stands in the way."""
     tables: Mapping[str, Table]
     """Models and sources as their readers' queries see them."""
 
@@ -208,11 +209,12 @@ def _counted_as(root: Path, files: _Files, there: Records) -> _CountedAs:
             overrides[model.name] = override
         return counts_as
 
-    signatures = _signatures(files, meant)
+    whole = dict(files.whole)
+    signatures = _signatures(files, meant, whole)
     if problems:
         raise ProjectError(problems)
     if overrides:
-        plain = _signatures(files, lambda _, own: own)
+        plain = _signatures(files, lambda _, own: own, {})
         changed = {n for n in files.models if version_of(plain[n]) != version_of(signatures[n])}
         overrides = {n: replace(o, reaches=_reached(n, files.models, changed)) for n, o in overrides.items()}
     tables = {
@@ -221,7 +223,7 @@ def _counted_as(root: Path, files: _Files, there: Records) -> _CountedAs:
         )
         for n, s in signatures.items()
     }
-    return _CountedAs(signatures=signatures, overrides=overrides, warnings=warnings, tables=tables)
+    return _CountedAs(signatures=signatures, overrides=overrides, warnings=warnings, whole=whole, tables=tables)
 
 
 def _remarks(
@@ -260,10 +262,13 @@ def _texts(root: Path, draft: Draft) -> dict[str, str]:
     }
 
 
-def _signatures(files: _Files, meant: Callable[[Model, Signature], Signature]) -> dict[str, Signature]:
+def _signatures(
+    files: _Files, meant: Callable[[Model, Signature], Signature], whole: dict[str, str]
+) -> dict[str, Signature]:
     """What decides each table, sources first, then models in dependency order.
 
-    `meant` says what a model counts as whose code says this by itself.
+    `meant` says what a model counts as whose code says this by itself. Into `whole` goes what keeps a query from being
+    taken apart.
     """
     sources, written = files.sources.entries, files.sources.written
     signatures = {name: source_signature(source, written[name]) for name, source in sources.items()}
@@ -276,8 +281,10 @@ def _signatures(files: _Files, meant: Callable[[Model, Signature], Signature]) -
         query = None
         spark = {**files.settings.spark, **model.spark}
         if found.code and read_as_usual(spark):
-            with suppress(Opaque):
+            try:
                 query = query_signature(found.code, {key: tables[name] for key, name in found.names.items()})
+            except Opaque as why:
+                whole.setdefault(model.name, f"in {model.path.name}: {why}")
         logic = files.linked.drafts[model.name].logic
         signature = meant(model, model_signature(model, query, logic, spark, signatures, files.visible))
         signatures[model.name] = signature

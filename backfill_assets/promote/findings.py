@@ -10,6 +10,7 @@ from backfill_assets.compare.filling import Filling
 from backfill_assets.contracts.rerun import Reruns
 from backfill_assets.core.consumer import Consumer
 from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.wording import listed
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.proof import Drift
 from backfill_assets.state.proofs import Finding
@@ -39,11 +40,14 @@ def unexpected(
         said = changes.get(model.model)
         if said is None or said.rows or said.category in (Category.NEW, Category.UNCHANGED) or not model.compared:
             continue
-        rows = model.total.rows
-        if rows.added or rows.removed:
-            text = f"the change leaves rows alone, but {rows.added:,} came and {rows.removed:,} went"
+        rows, named = model.total.rows, {c.lower() for c in said.columns}
+        keys = named & {c.lower() for c in model.grain}  # a row whose key has another value goes, and comes
+        if rows.added != rows.removed if keys else rows.added or rows.removed:
+            alone = f"is of {listed(sorted(keys))}, by which rows are told apart, and leaves their number alone"
+            said_of_rows = alone if keys else "leaves rows alone"
+            text = f"the change {said_of_rows}, but {rows.added:,} came and {rows.removed:,} went"
             found.append(Finding(name=f"{model.model}.rows", model=model.model, text=text))
-        free = {c.lower() for c in (*said.columns, (markers or {}).get(model.model) or "")}
+        free = named | {((markers or {}).get(model.model) or "").lower()}
         declared = {e.column.lower() for e in expected if e.model == model.model}
         implied += [
             Expectation(model=model.model, column=c.name, moves=False)

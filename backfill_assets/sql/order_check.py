@@ -6,6 +6,7 @@ what is ordered by holds a unique key of what is read, or everything that comes 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -34,6 +35,8 @@ _ORDERLESS = {
     "sort_array", "array_sort", "size", "cardinality", "array_size", "array_contains", "array_max", "array_min",
 }  # fmt: skip
 """Functions of an array that do not care about its order."""
+_SKETCHES = re.compile(r"(hll|theta|kll|tuple)_\w*agg(_\w+)?|approx_top_k(_accumulate|_combine)?|histogram_numeric")
+"""Aggregates whose state depends on the order in which rows come, and on how parts of a group are joined."""
 _KEEPS_ITEMS = {"array_distinct", "array_compact"}
 _THROUGH = (exp.Paren, exp.Filter, exp.Distinct, exp.IgnoreNulls, exp.RespectNulls)
 _BY_POSITION = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue, exp.First,
@@ -72,6 +75,8 @@ class _Select:
                     yield from self._window(node)
                 elif isinstance(node, exp.ArgMax | exp.ArgMin):
                     yield from self._extreme(node, window if isinstance(window, exp.Window) else None)
+                elif isinstance(node, exp.Mode) or _SKETCHES.fullmatch(_name(node)):
+                    yield from self._approximate(node, window if isinstance(window, exp.Window) else None)
                 elif _name(node) in _ANY_ROW | _ARRAYS and not isinstance(window, exp.Window):
                     yield from self._aggregate(node, _name(node))
         yield from self._limit()
@@ -130,6 +135,23 @@ class _Select:
             else:
                 fix = f"sort them: `{name}(…) WITHIN GROUP (ORDER BY …)`, by columns without ties"
         yield ColumnProblem(line=_line(node), what=what, why="the order of the rows in a group is not fixed", fix=fix)
+
+    def _approximate(self, node: exp.Expr, window: exp.Window | None) -> Iterator[ColumnProblem]:
+        """Sketches, and `mode` without a word on ties, of a group or a window."""
+        partition = window_place(window, self._select).args.get("partition_by") or [] if window else self._groups
+        lowest = node.args.get("deterministic")
+        fixed = isinstance(node.parent, exp.WithinGroup) or (isinstance(lowest, exp.Boolean) and lowest.this)
+        if fixed or self._tells_apart(partition):
+            return
+        if isinstance(node, exp.Mode):
+            what = "`mode()` takes any of the values that are most frequent in a group"
+            why, fix = "nothing says that there is one", f"`mode({node.this.sql('spark')}, true)` takes the lowest"
+        else:
+            what = f"`{_name(node)}()` gives other bytes, and estimates, when its rows come in another order"
+            why = "the order of the rows in a group is not fixed"
+            fix = "count exactly, or with `approx_count_distinct()`, which does not depend on it; or say why it is no "
+            fix += "matter in `allow_nondeterministic`"
+        yield ColumnProblem(line=_line(window or node), what=what, why=why, fix=fix)
 
     def _limit(self) -> Iterator[ColumnProblem]:
         limit = self._select.args.get("limit") or self._select.args.get("offset")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.adapters.csv_days import csv_days
-from backfill_assets.adapters.csv_header import by_header, columns_of, header_of
+from backfill_assets.adapters.csv_header import by_header, columns_of, header_of, misreads_quotes
 from backfill_assets.adapters.source_files import files_at
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.core.errors import PlanError
@@ -160,3 +160,27 @@ def test_places_decide_rows_where_values_go_by_them(tmp_path: Path) -> None:
         signed = [source_signature(each, "data").columns for each in (one, other, longer)]
         assert (signed[0] == signed[1]) is same, options
         assert signed[0].items() <= signed[2].items(), "a column after all others moves none"
+
+
+@pytest.mark.parametrize(
+    ("line", "options", "misread"),
+    [
+        ('1,"Fran""ce",2', {}, True),
+        ('1,"""France""",2', {}, True),
+        ('"say ""no""",2,3', {}, True),
+        ("1;'Fran''ce';2", {"sep": ";", "quote": "'"}, True),
+        ('1,"Fran""ce",2', {"escape": '"'}, False),
+        ('1,"Fran""ce",2', {"escape": "\\"}, False),
+        ('1,"Fran""ce",2', {"quote": ""}, False),
+        ('1,"Fran\\"\\"ce",2', {}, False),
+        ('1,"",2', {}, False),
+        ('"","",""', {}, False),
+        ('1,5"" disk,2', {}, False),
+        ("1,France,2", {}, False),
+    ],
+)
+def test_quotes_within_quotes(tmp_path: Path, line: str, options: dict[str, str], misread: bool) -> None:
+    """What pandas, Excel and DuckDB write is told from what Spark expects."""
+    write(tmp_path, a=f"at,net,vat\n2024-01-01,1,2\n{line}\n")
+    one = source(tmp_path, **options)
+    assert misreads_quotes(one, files_at(str(tmp_path))[0]) is misread

@@ -63,6 +63,7 @@ def test_what_waits_is_named_in_a_terminal(instance: dg.DagsterInstance, capsys:
     print_promotion(done.before, done.environment, done.verdict, done.waiting)
     said = " ".join(capsys.readouterr().out.split())
     assert (
-        said == f"prod shows all that is built of it: nothing to promote. restatement {plan} waits: backfill promote {plan}"
+        said
+        == f"prod shows all that is built of it: nothing to promote. restatement {plan} waits: backfill promote {plan}"
     )
     assert promote_plan(place, plan=plan).waiting == ()

@@ -111,3 +111,12 @@ def test_nanoseconds_that_spark_refuses() -> None:
     assert found.what.startswith("b of raw cannot be read")
     assert "at has nanoseconds" in told([FINER], ("id", "int"), ("at", "timestamp"), reads="id")
     assert not told([OLD, FINER], ("id", "int"), ("at", "timestamp"), reads="id")
+
+
+def test_quotes_that_are_read_otherwise() -> None:
+    """Of a source that is read; its options say how they are meant."""
+    project, plan = planned("csv")
+    odd = replace(a_file("b", "02", id=None, amount=None), misread_quotes=True)
+    [found] = odd_files(project, plan, {"raw": [a_file("a", "01", id=None, amount=None), odd]})
+    assert found.what == 'b of raw writes a quote within quotes as `""`, which d reads otherwise'
+    assert "add `escape: '\"'` to `options:` in sources.yml:7" in found.fix

@@ -117,6 +117,24 @@ def test_letters_of_what_it_reads(tmp_path: Path) -> None:
     assert planned(tmp_path).because["b"][0] == OWN_CODE
 
 
+def test_columns_that_come_are_read_by_a_star(tmp_path: Path) -> None:
+    """And by a name that meant another column: the reason is what came, not code that nobody edited."""
+    header = "/*\nstart: 2024-01-01\nowner: ana@example.com\ngrain: [ds]\n*/\n"
+    first = "SELECT CAST(at AS DATE) AS ds, max(amount) AS most FROM raw.events WHERE at >= :start AND at < :end\n"
+    first += "GROUP BY 1\n"
+    where = "FROM a WHERE ds >= :start AND ds < :end\n"
+    star = f"SELECT ds, to_json(struct(*)) AS j {where}"
+    taken = f"SELECT ds, most AS least, least + 1 AS more {where}"
+    write_events(tmp_path, days=2)
+    files = {"a.sql": header + first, "b.sql": header + star, "c.sql": header + taken}
+    write_project(tmp_path, files, clock="2024-01-03")
+    released(tmp_path)
+    (tmp_path / "models" / "a.sql").write_text(header + first.replace("AS most", "AS most, min(amount) AS least"))
+    because = planned(tmp_path).because
+    assert because["b"] == ("reads a.least, which a did not have, for j",)
+    assert because["c"] == ("reads a.least, which a did not have, for more",)
+
+
 def test_a_restatement_is_not_told_of_code(tmp_path: Path) -> None:
     """There is no code to promote first, and none that is published to restate with."""
     root = promoted(tmp_path)

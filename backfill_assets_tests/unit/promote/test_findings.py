@@ -62,6 +62,14 @@ def test_a_column_that_it_names_may_move() -> None:
     assert not found(a_diff(CHANGED, "margin"), replace(ADDITIVE, columns=("MARGIN",)))
 
 
+def test_a_key_that_it_names_may_move() -> None:
+    """A row with another key is one that came, and one that went: as many of both."""
+    keyed = replace(ADDITIVE, columns=("ID",))
+    assert not found(a_diff(RowCounts(old=10, new=10, unchanged=6, added=4, removed=4)), keyed)
+    text = "the change is of id, by which rows are told apart, and leaves their number alone, but 4 came and 3 went"
+    assert found(a_diff(RowCounts(old=10, new=11, unchanged=7, added=4, removed=3)), keyed) == {"orders.rows": text}
+
+
 def test_the_marker_of_a_row_is_new_in_a_new_table() -> None:
     """It says when the row was written there; no edit of the model could mend that."""
     assert not found(a_diff(CHANGED, "updated_at"))

@@ -79,6 +79,20 @@ WARNED: dict[str, tuple[str, str]] = {
         "FROM events WHERE ds >= :start AND ds < :end GROUP BY ds",
         "items of `collect_list()`",
     ),
+    "mode": ("SELECT ds, mode(clicks) AS n FROM events WHERE ds >= :start AND ds < :end GROUP BY ds", "`mode()` takes"),
+    "mode of a window": (
+        "SELECT ds, mode(clicks, false) OVER (PARTITION BY ds) AS n FROM events WHERE ds >= :start AND ds < :end",
+        "`mode()` takes",
+    ),
+    "a sketch": (
+        "SELECT ds, hll_sketch_estimate(hll_sketch_agg(clicks, 12) FILTER (WHERE clicks > 1)) AS n\n"
+        "FROM events WHERE ds >= :start AND ds < :end GROUP BY ds",
+        "`hll_sketch_agg()` gives other",
+    ),
+    "the most frequent": (
+        "SELECT ds, approx_top_k(clicks, 5) AS n FROM events WHERE ds >= :start AND ds < :end GROUP BY ds",
+        "`approx_top_k()` gives other",
+    ),
     "LIMIT": ("SELECT ds, clicks FROM events WHERE ds >= :start AND ds < :end LIMIT 5", "LIMIT takes"),
     "LIMIT with ties": (
         "SELECT ds, clicks FROM events WHERE ds >= :start AND ds < :end ORDER BY clicks DESC LIMIT 5",
@@ -111,6 +125,11 @@ FINE: dict[str, str] = {
     "sorted items": "SELECT ds, sort_array(collect_set(clicks)) AS n FROM events GROUP BY ds",
     "sorted distinct items": "SELECT ds, array_sort(array_distinct(collect_list(clicks))) AS n FROM events GROUP BY ds",
     "items in an order": "SELECT ds, listagg(clicks) WITHIN GROUP (ORDER BY clicks) AS n FROM events GROUP BY ds",
+    "the lowest mode": "SELECT ds, mode(clicks, true) AS n FROM events GROUP BY ds",
+    "a mode in an order": "SELECT ds, mode() WITHIN GROUP (ORDER BY clicks) AS n FROM events GROUP BY ds",
+    "a mode a row": "SELECT ds, mode(clicks) AS n FROM events GROUP BY ds, campaign_id",
+    "registers": "SELECT ds, approx_count_distinct(clicks) AS n FROM events GROUP BY ds",
+    "what is in a sketch": "SELECT ds, kll_sketch_get_n_bigint(max(clicks)) AS n FROM events GROUP BY ds",
     "the number of items": "SELECT ds, size(collect_set(clicks)) AS n FROM events GROUP BY ds",
     "max_by": "SELECT ds, max_by(clicks, campaign_id) AS n FROM events GROUP BY ds",
     "max_by with what breaks ties": "SELECT ds, max_by(clicks, struct(clicks % 2, campaign_id)) AS n "
