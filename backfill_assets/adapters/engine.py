@@ -63,7 +63,7 @@ class SparkEngine:
 
     def write(self, job: Job, batch: str, interval: Interval) -> DataCommit:
         model = job.model
-        with self._errors(f"build {model.name} {interval}", job), self._limited(job, batch, interval):
+        with self._errors(f"build {model.name} {interval}", job, ran=True), self._limited(job, batch, interval):
             check_pins(job)
             frame = self._rows.checked(job, interval)
             if job.taken:
@@ -259,12 +259,15 @@ class SparkEngine:
         finally:
             over.set()
 
-    def _errors(self, doing: str, job: Job, reads: AuditReads | None = None) -> AbstractContextManager[None]:
-        return self._told(doing, job.model, masked=_reads_masked(job, reads))
+    def _errors(
+        self, doing: str, job: Job, reads: AuditReads | None = None, *, ran: bool = False
+    ) -> AbstractContextManager[None]:
+        return self._told(doing, job.model, masked=_reads_masked(job, reads), ran=ran)
 
     @contextmanager
-    def _told(self, doing: str, model: Model, *, masked: bool) -> Generator[None]:
-        """Spark's errors and those of a model's function as ours; of masked values nothing is told, nor chained."""
+    def _told(self, doing: str, model: Model, *, masked: bool, ran: bool = False) -> Generator[None]:
+        """Spark's errors and those of a model's function as ours; of masked values nothing is told, nor chained. `ran`:
+        the only SQL that runs in the block is the model's."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
@@ -274,9 +277,9 @@ class SparkEngine:
             raise error from (None if masked else error.__cause__)
         except (PySparkException, Py4JError, QueryError) as raised:
             refused = isinstance(raised, QueryError)
-            error, query = (
-                (raised.error, QueryPlace(path=model.path, line=model.code_line)) if refused else (raised, None)
-            )
+            error = raised.error if refused else raised
+            place = QueryPlace(path=model.path, line=model.code_line, refused=refused)
+            query = place if refused or (ran and model.language == "sql") else None
             gone = died(doing, self._jvm)
             found = as_build_error(error, doing, root=self._root, gone=gone, masked=masked, query=query)
             raise found from (None if masked else error)

@@ -79,6 +79,8 @@ class QueryPlace:
 
     path: Path
     line: int
+    refused: bool = True
+    """Whether Spark refused it; else it ran, and it counts only where Spark says which of its lines failed."""
 
 
 class QueryError(Exception):
@@ -153,7 +155,7 @@ def classified(
     cannot, why = f"cannot {doing}", spark_reason(chain, root)
     lacks_import = "ModuleNotFoundError" in why
     why = hide_values(why) if masked else why
-    why = _placed(why, query, root) if query else why
+    why = _placed(why, query, root, text) if query else why
 
     def any_of(marks: Sequence[str]) -> bool:
         return any(mark in text for mark in marks)
@@ -282,16 +284,19 @@ def spark_reason(chain: Sequence[JavaCause], root: Path | None = None) -> str:
     return f"{reading} {said}" if reading and reading != said else said
 
 
-def _placed(why: str, query: QueryPlace, root: Path | None) -> str:
+def _placed(why: str, query: QueryPlace, root: Path | None, text: str) -> str:
     """With the file and its line instead of Spark's position, which counts from the query's first line."""
-    at = _POSITION.search(why)
+    at, within = (_POSITION.search(why) if query.refused else None), _CONTEXT.search(text)
     why = why[: at.start()].rstrip() if at else why
-    file = _shown(query.path, root)
-    return f"{why} ({file}:{query.line + int(at[1]) - 1})" if at and query.line else f"{why} ({file})"
+    if not (query.refused or within):
+        return why
+    file, found = _shown(query.path, root), at or within
+    return f"{why} ({file}:{query.line + int(found[1]) - 1})" if found and query.line else f"{why} ({file})"
 
 
 _LONGEST = 20
 _POSITION = re.compile(r"(?:;\s*|\()line (\d+),? pos \d+\)?;?$")
+_CONTEXT = re.compile(r"== SQL \(line (\d+), position \d+\) ==")
 _SQLSTATE = re.compile(r"SQLSTATE: (\w{5})")
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
 

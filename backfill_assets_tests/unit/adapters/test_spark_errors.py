@@ -280,6 +280,18 @@ def test_a_query_that_is_refused_is_told_with_its_file_and_line(said: str, why: 
     assert str(found).splitlines()[:2] == ["cannot prepare lsub", f"why: {why}"]
 
 
+def test_a_value_that_fails_is_told_with_the_line_that_reads_it() -> None:
+    """Of the model's own SQL, where Spark says it; a message without a place is left as it is."""
+    ran = QueryPlace(path=ROOT / "models" / "d.sql", line=6, refused=False)
+    told = classified([CAST], "build d", root=ROOT, query=ran).why
+    assert told.endswith("because it is malformed. SQLSTATE: 22018 (models/d.sql:6)")
+    assert "models/" not in classified([TASK], "build d", root=ROOT, query=ran).why
+    assert "models/" not in classified([CAST], "audit d", root=ROOT).why
+    star = "[INVALID_USAGE_OF_STAR] not allowed. SQLSTATE: 42000\n== SQL (line 3, position 8) ==\ncount(b.*)"
+    refused = QueryPlace(path=ROOT / "models" / "d.sql", line=6)
+    assert classified([JavaCause("x", star)], "prepare d", root=ROOT, query=refused).why.endswith("(models/d.sql:8)")
+
+
 def test_a_query_from_a_record_has_no_line() -> None:
     """Its file may say something else by now."""
     chain = [JavaCause("org.apache.spark.sql.catalyst.ExtendedAnalysisException", f"{SUBQUERY}; line 1 pos 64")]
