@@ -152,8 +152,11 @@ def _doubles_quotes(text: str, dialect: Dialect) -> bool:
     begins = rf"(?:^|[\r\n{re.escape(separator)}]){re.escape(quote)}"
     if not re.search(rf"{begins}[^\\{re.escape(quote)}]*{re.escape(quote) * 2}", text):
         return False
-    rows = csv.reader(StringIO(text), delimiter=separator, quotechar=quote)
-    return any(quote in value.replace(f"\\{quote}", "") for row in rows for value in row)
+    try:
+        rows = csv.reader(StringIO(text, newline=""), delimiter=separator, quotechar=quote)
+        return any(quote in value.replace(f"\\{quote}", "") for row in rows for value in row)
+    except (csv.Error, ValueError):  # what this reader does not take, Spark may
+        return False
 
 
 def _names(text: str, dialect: Dialect, *, whole: bool) -> tuple[str, ...] | None:

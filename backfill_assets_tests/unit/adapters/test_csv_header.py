@@ -177,6 +177,9 @@ def test_places_decide_rows_where_values_go_by_them(tmp_path: Path) -> None:
         ('"","",""', {}, False),
         ('1,5"" disk,2', {}, False),
         ("1,France,2", {}, False),
+        ('1,"Fran""ce",2\r\n1,2\r3,4', {}, True),
+        ('"' + "x" * 140_000 + '""y",2,3', {}, False),
+        (",'a'',',2", {"quote": ",", "sep": ","}, False),
     ],
 )
 def test_quotes_within_quotes(tmp_path: Path, line: str, options: dict[str, str], misread: bool) -> None:
