@@ -52,6 +52,8 @@ def _tell(log: Log, found: Rollback, _: Sequence[Readability]) -> None:
     for step in found.steps:
         lacks = f"lacks {step.lacks}" if step.lacks else "lacks nothing"
         log.info(f"{step.model}: back to release {found.release.id}, {lacks}")
+    for name in found.settled:
+        log.info(f"{name}: stays, with the late rows that routine runs brought")
 
 
 @job(
