@@ -149,6 +149,8 @@ def _doubles_quotes(text: str, dialect: Dialect) -> bool:
     quote, separator = dialect.quote, dialect.separator.replace("\\t", "\t")
     if len(quote) != 1 or len(separator) != 1:
         return False
+    if dialect.comment:
+        text = "".join(line for line in text.splitlines(keepends=True) if not line.startswith(dialect.comment))
     begins = rf"(?:^|[\r\n{re.escape(separator)}]){re.escape(quote)}"
     if not re.search(rf"{begins}[^\\{re.escape(quote)}]*{re.escape(quote) * 2}", text):
         return False

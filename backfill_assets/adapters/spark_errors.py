@@ -202,14 +202,14 @@ def classified(
         return SourceChangedError(cannot, why=why, fix="bring the file back, or plan again: backfill plan")
     if "MALFORMED_RECORD_IN_PARSING" in text and "FAILED_READ_FILE" in text:  # a query may parse, too
         of_a_day = re.search(r"reading file \S+/[^/=\s]+=", text)  # others of the source's files can be read without it
-        quoted = '""' in text.partition("MALFORMED_RECORD_IN_PARSING")[2]
-        escape = "its quotes within quotes are written as two: add `escape: '\"'` to the source's `options:`. Else "
+        quoted = re.search(r'[^\s"\\,;|:{\[(]""', text.partition("MALFORMED_RECORD_IN_PARSING")[2])
+        escape = "where CSV writes a quote within quotes as two, add `escape: '\"'` to the source's `options:`. Else "
         return (DataError if of_a_day else BuildError)(
             cannot,
             why=why,
-            fix=f"{escape * quoted}correct the line in the file, or declare its column as `string` and cast it in the "
-            "model; with `options: {mode: PERMISSIVE}` of the source what cannot be read is NULL, with DROPMALFORMED "
-            "its line goes",
+            fix=f"{escape * bool(quoted)}correct the line in the file, or declare its column as `string` and cast it "
+            "in the model; with `options: {mode: PERMISSIVE}` of the source what cannot be read is NULL, with "
+            "DROPMALFORMED its line goes",
         )
     mend = "correct the model or its input, then run again"
     if lacks_import:

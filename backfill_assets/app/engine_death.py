@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from backfill_assets.core.errors import EngineDiedError
 
 
-def engine_death(doing: str) -> EngineDiedError | None:
-    """What happened to the process's JVM, if there is one and it does not answer any more; `doing` completes
-    “cannot …”."""
-    if "pyspark" not in sys.modules:
+def engine_death(error: BaseException, doing: str) -> EngineDiedError | None:
+    """What happened to the process's JVM, if it does not answer any more and the error may have come of that; `doing`
+    completes “cannot …”."""
+    of_spark = type(error).__module__.partition(".")[0] in ("py4j", "pyspark", "grpc")
+    if "pyspark" not in sys.modules or not (of_spark or isinstance(error, OSError)):
         return None
     from backfill_assets.adapters.spark_errors import died
 
@@ -27,6 +28,6 @@ def telling_of_death(doing: str) -> Generator[None]:
     except EngineDiedError:
         raise
     except Exception as error:
-        if (gone := engine_death(doing)) is not None:
+        if (gone := engine_death(error, doing)) is not None:
             raise gone from error
         raise

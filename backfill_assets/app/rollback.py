@@ -37,9 +37,10 @@ class RollbackOutcome:
 
 
 def plan_rollback(
-    context: Context, release: str | None = None, select: Sequence[str] = ()
+    context: Context, release: str | None = None, select: Sequence[str] = (), *, exact: bool = True
 ) -> tuple[Rollback, list[Readability]]:
-    """What going back to a release (None: before the last change) would be, and whether it can still be read."""
+    """What going back to a release (None: before the last change) would be, and whether it can still be read. `exact`:
+    also on what routine runs alone have settled since."""
     found = propose_rollback(
         context.project,
         context.control,
@@ -49,6 +50,7 @@ def plan_rollback(
         now=context.now(),
         release=release,
         select=select,
+        exact=exact,
     )
     found = replace(found, obstacles=(*found.obstacles, *rows_apart(context, found.follows)))
     return found, rehearse(found.pointers, context.storage, context.log, context.control.ledger)
@@ -71,8 +73,8 @@ def roll_back(
     `reason` says why, in the evidence; `tell` hears what is ahead, before anything is done. Nothing moves when anything
     is in the way or could not be built, and nothing is done in a `dry_run`.
     """
-    ahead, readable = plan_rollback(context, release, select)
-    select = select or ahead.select
+    look_at = partial(plan_rollback, context, exact=release is not None)
+    ahead, readable = look_at(release, select)
     tell(ahead, readable)
     if dry_run:
         way = rollback_obstacles(ahead, readable, at_once=at_once)
@@ -92,7 +94,7 @@ def roll_back(
 
     def move(found: Rollback) -> tuple[Environment, Verdict]:
         def look() -> Attempt:
-            again, proofs = plan_rollback(context, found.release.id, select)
+            again, proofs = look_at(found.release.id, select)
             way = rollback_obstacles(again, proofs, at_once=at_once)
             facts = context.facts()
             return Attempt(
@@ -111,5 +113,5 @@ def roll_back(
             end_promoted(context.control, done.environment, by=context.user, views=context.shared_views)
         return done.environment, done.verdict
 
-    ended = carry_out_rollback(partial(plan_rollback, context), extend, move, ahead.release.id, select, at_once=at_once)
+    ended = carry_out_rollback(look_at, extend, move, ahead.release.id, select, at_once=at_once)
     return RollbackOutcome(ended=ended, carried=tuple(carried))

@@ -97,7 +97,7 @@ def _end(error: BaseException) -> NoReturn:
         sys.exit(NoAccessError.exit_code)
     if not isinstance(error, Exception):
         raise error
-    if (gone := engine_death("go on")) is not None:
+    if (gone := engine_death(error, "go on")) is not None:
         _complain(str(gone))
         sys.exit(gone.exit_code)
     _complain(crashed(error, sys.argv))

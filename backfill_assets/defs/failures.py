@@ -24,5 +24,5 @@ def short_failures() -> Generator[None]:
     except (dg.Failure, dg.RetryRequested, dg.DagsterError):
         raise
     except Exception as error:
-        told = engine_death("go on") or crashed(error, sys.argv)
+        told = engine_death(error, "go on") or crashed(error, sys.argv)
         raise dg.Failure(description=visible(str(told))) from None

@@ -68,7 +68,7 @@ def computed(entries: EntriesByVersion, pointer: Pointer, beside: Pointer | None
     Where rows were computed beside copied ones, a part is as new as the newest of them; unless it is to move `beside`
     what is shown by now and the copied rows are others than these: then it is as old as the oldest."""
     there = {entry.batch for _, _, entry in shown_parts(entries, beside)} if beside else None
-    for segment, part, entry in shown_parts(entries, pointer):
+    for segment, part, entry in shown_parts(entries, pointer, counting=beside is not None):
         if not is_adopted(segment.version):
             copied = entry.origin.batch if entry.origin else entry.batch
             as_new = there is None or entry.batch in there or copied in there

@@ -11,7 +11,7 @@ sources are other rows: older ones, and newer ones where something came in betwe
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, cast
@@ -20,11 +20,11 @@ from backfill_assets.core.interval_index import IntervalIndex
 from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.segments import Segment, logic_of
+from backfill_assets.core.segments import Segment, is_adopted, logic_of
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.patch import affected_interval
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.ledger import Coverage, EntriesByVersion, Entry, coverage
+from backfill_assets.state.ledger import Coverage, EntriesByVersion, Entry, Kind, coverage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,14 +44,20 @@ before that of the second (`plan/older_sources.py`)."""
 
 
 def stale_inputs(
-    project: Project, environment: Environment, entries: EntriesByVersion, came: CameBetween | None = None
+    project: Project,
+    environment: Environment,
+    entries: EntriesByVersion,
+    came: CameBetween | None = None,
+    *,
+    gained: bool = False,
 ) -> tuple[StaleInput, ...]:
     """What of an environment is shown beside other rows than it was computed from. `project` as it shows it.
 
     Without `came`, newer rows of other logic count as those that a reader of none of the difference read: a promotion
-    compares these in the data.
+    compares these in the data. `gained`: also what read an upstream before it had intervals that are shown of it by
+    now, as it began later then: only a restatement of what is shown computes that again, so it is none of the gate's.
     """
-    tables = _Tables(project, entries, came)
+    tables = _Tables(project, entries, came, gained)
     found: list[StaleInput] = []
     for name, pointer in environment.pointers.items():
         model = project.models.get(name)
@@ -62,12 +68,22 @@ def stale_inputs(
     return tuple(found)
 
 
-def shown_parts(entries: EntriesByVersion, pointer: Pointer) -> Iterator[tuple[Segment, Interval, Entry]]:
-    """The segment, and the BUILT entry, of every part of what a pointer shows; but what was open when it was built."""
+def shown_parts(
+    entries: EntriesByVersion, pointer: Pointer, *, counting: bool = False
+) -> Iterator[tuple[Segment, Interval, Entry]]:
+    """The segment, and the BUILT entry, of every part of what a pointer shows; but what was open when it was built.
+    `counting`: nor what counts for nothing by now, as an audit has failed or it was withdrawn."""
     for segment in pointer.segments:
-        have = coverage(entries.get((pointer.model, segment.version), ()), audits="", commit=segment.commit)
+        said = entries.get((pointer.model, segment.version), ())
+        have = coverage(said, audits="", commit=segment.commit) if counting else _written(said, segment.commit)
         for part, entry in have.batches(Ranges((segment.interval,))):
             yield segment, part, entry
+
+
+def _written(entries: Sequence[Entry], commit: int) -> Coverage:
+    """Which batches wrote a table as it was at a commit, whatever was said of them since."""
+    said = [e for e in entries if e.kind is not Kind.INVALIDATED and e.kind is not Kind.WITHDRAWN]
+    return coverage(said, audits="", commit=commit)
 
 
 @dataclass(slots=True)
@@ -77,12 +93,13 @@ class _Tables:
     project: Project
     entries: EntriesByVersion
     came: CameBetween | None
+    gained: bool
     _at: dict[tuple[str, str, int], Coverage] = field(default_factory=dict[tuple[str, str, int], Coverage])
 
     def at(self, model: str, version: str, commit: int) -> Coverage:
         """A table as it was at a commit."""
         if (key := (model, version, commit)) not in self._at:
-            self._at[key] = coverage(self.entries.get((model, version), ()), audits="", commit=commit)
+            self._at[key] = _written(self.entries.get((model, version), ()), commit)
         return self._at[key]
 
     def differ(self, model: str, part: Interval, read: Entry, shown: Entry) -> bool:
@@ -123,7 +140,7 @@ class _Tables:
 def _of_pair(tables: _Tables, model: Model, pointer: Pointer, upstream: Model, below: Pointer) -> Iterator[StaleInput]:
     shown = IntervalIndex((part, (segment, entry)) for segment, part, entry in shown_parts(tables.entries, below))
     found: dict[Segment, tuple[list[Interval], list[Interval]]] = defaultdict(lambda: ([], []))
-    for _, part, entry in shown_parts(tables.entries, pointer):
+    for _, part, entry in shown_parts(tables.entries, pointer, counting=True):
         read = cast(Mapping[str, Mapping[str, Any]], entry.inputs or {})
         name = upstream.name if upstream.name in read else _earlier_name(model, read, below)
         said = read.get(name, {})
@@ -154,7 +171,7 @@ def _read_other(
     tables: _Tables, upstream: str, said: Mapping[str, Any], there: Interval, newest: Entry, window: Interval
 ) -> Iterable[Interval]:
     """The parts of a shown batch's interval of which a reader read what another batch wrote: an older one, or one that
-    a rollback took out of sight."""
+    a rollback took out of sight; or nothing (`gained`)."""
     if newest.through:
         return
     other_logic = logic_of(said["version"]) != logic_of(newest.version)
@@ -162,7 +179,10 @@ def _read_other(
     for version, commit, parts in _read(said, common):
         if version == newest.version and newest.table_commit <= commit:
             continue
-        for part, entry in tables.at(upstream, version, commit).batches(parts):
+        batches = tables.at(upstream, version, commit).batches(parts)
+        if tables.gained and not is_adopted(version):
+            yield from parts - Ranges.of(part for part, _ in batches)  # it had no rows of them then
+        for part, entry in batches:
             if other_logic:
                 late = tables.differ(upstream, part, entry, newest)
             else:

@@ -210,11 +210,11 @@ def _counted_as(root: Path, files: _Files, there: Records) -> _CountedAs:
         return counts_as
 
     whole = dict(files.whole)
-    signatures = _signatures(files, meant, whole)
+    signatures = _signatures(root, files, meant, whole)
     if problems:
         raise ProjectError(problems)
     if overrides:
-        plain = _signatures(files, lambda _, own: own, {})
+        plain = _signatures(root, files, lambda _, own: own, {})
         changed = {n for n in files.models if version_of(plain[n]) != version_of(signatures[n])}
         overrides = {n: replace(o, reaches=_reached(n, files.models, changed)) for n, o in overrides.items()}
     tables = {
@@ -263,7 +263,7 @@ def _texts(root: Path, draft: Draft) -> dict[str, str]:
 
 
 def _signatures(
-    files: _Files, meant: Callable[[Model, Signature], Signature], whole: dict[str, str]
+    root: Path, files: _Files, meant: Callable[[Model, Signature], Signature], whole: dict[str, str]
 ) -> dict[str, Signature]:
     """What decides each table, sources first, then models in dependency order.
 
@@ -284,7 +284,7 @@ def _signatures(
             try:
                 query = query_signature(found.code, {key: tables[name] for key, name in found.names.items()})
             except Opaque as why:
-                whole.setdefault(model.name, f"in {model.path.name}: {why}")
+                whole.setdefault(model.name, f"{model.path.relative_to(root).as_posix()}: {why}")
         logic = files.linked.drafts[model.name].logic
         signature = meant(model, model_signature(model, query, logic, spark, signatures, files.visible))
         signatures[model.name] = signature

@@ -42,7 +42,8 @@ def unexpected(
             continue
         rows, named = model.total.rows, {c.lower() for c in said.columns}
         keys = named & {c.lower() for c in model.grain}  # a row whose key has another value goes, and comes
-        if rows.added != rows.removed if keys else rows.added or rows.removed:
+        apart = any(day.rows.added != day.rows.removed for day in (*model.days, model.total))
+        if apart if keys else rows.added or rows.removed:
             alone = f"is of {listed(sorted(keys))}, by which rows are told apart, and leaves their number alone"
             said_of_rows = alone if keys else "leaves rows alone"
             text = f"the change {said_of_rows}, but {rows.added:,} came and {rows.removed:,} went"

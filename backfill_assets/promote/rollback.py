@@ -49,8 +49,7 @@ class Rollback:
     """The one to go back to."""
     steps: tuple[RollbackStep, ...]
     settled: tuple[str, ...] = ()
-    """What only routine runs have replaced rows of since, and has nothing to do with what goes back: it stays. Empty
-    where a release or models are named."""
+    """What only routine runs have replaced rows of since, and has nothing to do with what goes back: it stays."""
     obstacles: tuple[Obstacle, ...] = ()
     losses: tuple[Obstacle, ...] = ()
     apart: tuple[ReadApart, ...] = ()
@@ -67,11 +66,6 @@ class Rollback:
     @property
     def removed(self) -> tuple[str, ...]:
         return tuple(s.model for s in self.steps if s.older is None)
-
-    @property
-    def select(self) -> tuple[str, ...]:
-        """The models to look at again, where not all that moved since go back; empty: whichever do."""
-        return tuple(s.model for s in self.steps) if self.settled else ()
 
     @property
     def lacking(self) -> bool:
@@ -107,9 +101,11 @@ def propose_rollback(
     now: datetime,
     release: str | None = None,
     select: Sequence[str] = (),
+    exact: bool = True,
 ) -> Rollback:
     """What going back to a release (a name; None: before the last change) would be. Reads only, and only records; the
-    `history` of sources is asked for where rows were built anew.
+    `history` of sources is asked for where rows were built anew. `exact`: also on what routine runs alone have settled
+    since, and has nothing to do with the rest; so it is where models are named.
 
     Of models that are named, and that the code does not have any more, it may be `nothing`: they are not shown then.
     """
@@ -141,7 +137,7 @@ def propose_rollback(
         return rollback_step(model, shown, wanted, record, mine, log, now, days)
 
     every = [step(name) for name in moved]
-    settled = () if release or chosen else _settled_alone(every, releases, older, versions)
+    settled = () if exact or chosen else _settled_alone(every, releases, older, versions)
     steps = [s for s in every if (not chosen or s.model in chosen) and s.model not in settled]
     left = [s for s in every if s not in steps]
     after = _after(seen, steps)
@@ -278,18 +274,21 @@ def _apart(
     told = {o.model for o in found}
     for step in steps:
         for other in left:
-            one, two = (_upstream(s, versions) for s in (step, other))
             corrected = _same_logic(step) or _same_logic(other)
-            if corrected and (step.model in two or other.model in one) and other.model not in told:
+            if corrected and other.model not in told and _belong_together(step, other, versions):
                 what = f"moved together with {step.model}, by a restatement, and would stay"
                 found.append(Obstacle(model=other.model, what=what, remedy=together))
     return found
 
 
-def _upstream(step: RollbackStep, versions: VersionRecords) -> set[str]:
-    pointers = [p for p in (step.shown, step.older) if p is not None]
-    found = (versions.get((step.model, p.version)) for p in pointers)
-    return {upstream for v in found if v for upstream, _ in built_from(v)}
+def _belong_together(goes: RollbackStep, stays: RollbackStep, versions: VersionRecords) -> bool:
+    """Whether what would be shown of one of them was computed from what the other showed beside it."""
+
+    def reads(name: str, pointer: Pointer | None, upstream: str) -> bool:
+        version = versions.get((name, pointer.version)) if pointer else None
+        return version is not None and upstream in {up for up, _ in built_from(version)}
+
+    return reads(goes.model, goes.older, stays.model) or reads(stays.model, stays.shown, goes.model)
 
 
 def _refuse_code(project: Project, seen: Environment, chosen: Sequence[str]) -> None:
@@ -361,14 +360,13 @@ def _still_read(
 def _settled_alone(
     steps: Sequence[RollbackStep], releases: Sequence[Release], older: Release, versions: VersionRecords
 ) -> tuple[str, ...]:
-    """What only routine runs have replaced rows of since, and neither reads nor is read by anything else that moved."""
+    """What only routine runs have replaced rows of since, and neither reads what goes back nor was read for it."""
     since = [r for r in releases if r.revision > older.revision and not r.settling]
     decided = {m.model for r in since for m in r.moves if not m.growth}
-    upstream = {s.model: _upstream(s, versions) for s in steps}
-    together = [s.model for s in steps if s.model in decided]
-    for name in together:
-        together += [n for n in upstream if n not in together and (n in upstream[name] or name in upstream[n])]
-    return tuple(name for name in upstream if name not in together)
+    together = [s for s in steps if s.model in decided]
+    for goes in together:
+        together += [s for s in steps if s not in together and _belong_together(goes, s, versions)]
+    return tuple(s.model for s in steps if s not in together)
 
 
 def _same_logic(step: RollbackStep) -> bool:

@@ -84,19 +84,18 @@ def _held(
     project: Project, facts: Facts, asked: Mapping[str, Ranges], stays: Mapping[str, Ranges]
 ) -> Iterator[Obstacle]:
     """What is `asked` for and held back by readers that stay, direct or not, of what `stays` of all that it would
-    change."""
+    change; or by what is read beside it, which stays as somebody else reads it."""
     closed = {name: over for name, part in stays.items() if (over := part - may_change(project, facts, name))}
     readers_of = project.readers()
     for name in asked:
         part = asked[name] & _open(project, facts, name) & stays.get(name, NOTHING)
-        settled = [reader for reader in reach([name], lambda n: readers_of.get(n, ())) if reader in closed]
-        if part and settled:
-            readers = "; ".join(f"{reader} {closed[reader]}" for reader in settled)
+        own = [reader for reader in reach([name], lambda n: readers_of.get(n, ())) if reader in closed]
+        if part and (blame := own or list(closed)):
+            readers = "; ".join(why_it_stays(project, facts, reader, closed[reader]) for reader in blame)
             again = restate_command(restate_argument(name, part))
             yield Obstacle(
                 model=name,
-                what="is not built again, though its sources changed, as what reads it is settled, or was gone "
-                f"back to ({readers}):",
+                what=f"is not built again, though its sources changed, as what belongs to it stays ({readers}):",
                 intervals=part,
                 remedy=f"{again}, then backfill promote PLAN, which it names",
             )
@@ -116,12 +115,23 @@ class Shown(Protocol):
 
 
 def may_change(project: Project, seen: Shown, name: str) -> Ranges:
-    """What routine runs build again of a model that is shown, if its sources change: what is provisional, but not what
-    somebody has gone back to; and what was open when it was built."""
-    shown, state = seen.environment.pointers[name].covers, seen.standing.get(name)
-    calendar = project.models[name].calendar
-    window = seen.settling.open_to_change(name, calendar, shown) if seen.settling else NOTHING
-    return window | (state.partial if state else NOTHING)
+    """What routine runs build again of a model that is shown, if its sources change: what may be replaced, and what was
+    open when it was built."""
+    state = seen.standing.get(name)
+    return _open(project, seen, name) | (state.partial if state else NOTHING)
+
+
+def why_it_stays(project: Project, seen: Shown, name: str, part: Ranges) -> str:
+    """A part of a reader that no routine run builds again, and why."""
+    shown, settling = seen.environment.pointers[name].covers, seen.settling
+    provisional = settling.provisional(name, project.models[name].calendar, shown) if settling else NOTHING
+    if name in project.redeclared:
+        why = "otherwise declared by now"
+    elif settling and part & settling.went_back.get(name, NOTHING):
+        why = "gone back to"
+    else:
+        why = "settled" if part - provisional else "of older logic, or adopted"
+    return f"{name} {part}, {why}"
 
 
 def redeclared(project: Project, facts: Facts, late: Mapping[str, Ranges]) -> tuple[Obstacle, ...]:
@@ -149,7 +159,7 @@ def green_part(project: Project, facts: Facts, patches: Mapping[str, Patch]) -> 
     return {name: replace(patch, intervals=left[name]) for name, patch in patches.items() if left[name]}
 
 
-def _open(project: Project, facts: Facts, name: str, after: Pointer | None = None) -> Ranges:
+def _open(project: Project, facts: Shown, name: str, after: Pointer | None = None) -> Ranges:
     """The shown intervals of a model that may change: in the logic that its pointer names, also `after` it moves."""
     shown, model = facts.environment.pointers.get(name), project.models.get(name)
     if facts.settling is None or shown is None or model is None or name in project.redeclared:

@@ -15,7 +15,7 @@ from sqlglot.schema import MappingSchema
 from backfill_assets.core.model import Column, ColumnRef
 from backfill_assets.sql.column_check import ColumnProblem, column_findings
 from backfill_assets.sql.lineage import Outputs, query_outputs
-from backfill_assets.sql.output_names import first_select, made_names, output_names, prepare
+from backfill_assets.sql.output_names import first_select, output_names, prepare
 from backfill_assets.sql.parsing import SPARK, Sql
 from backfill_assets.sql.places import line_of
 
@@ -55,7 +55,6 @@ def resolve(sql: Sql, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]], *
         if named:
             return Resolved(columns=None, findings=(names,))
         names = []
-    written = made_names(tree)
     nameless = prepare(tree)
     for qualifier in sql.qualifiers:
         _drop_qualifier(qualifier.node, qualifier.dropped)
@@ -93,7 +92,7 @@ def resolve(sql: Sql, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]], *
         return Resolved(columns=None, findings=(duplicate,))
     if named and (unnamed := [nameless[name] for name in outputs if name in nameless]):
         return Resolved(columns=None, findings=tuple(unnamed))
-    return replace(_named(names, outputs, written), scopes=tuple(scopes))
+    return replace(_named(names, outputs), scopes=tuple(scopes))
 
 
 def _beyond(node: exp.Expr) -> bool:
@@ -104,16 +103,13 @@ def _beyond(node: exp.Expr) -> bool:
     return node.name.lower() in ("window", "session_window", "identifier")
 
 
-def _named(names: list[tuple[str, int] | None], outputs: Outputs, written: Mapping[str, str]) -> Resolved:
-    """Give each output its spelling: the query's own, or (behind a star) the upstream's, or that of an inner name as it
-    is `written`."""
+def _named(names: list[tuple[str, int] | None], outputs: Outputs) -> Resolved:
+    """Give each output its spelling: the query's own, or (behind a star) the upstream's."""
     spelled = {n[0].lower(): n[0] for n in names if n}
     columns: list[Column] = []
     lineage: dict[str, tuple[ColumnRef, ...]] = {}
     for name, (type_, refs) in outputs.items():
-        spelling = spelled.get(name) or min(
-            (r.column for r in refs if r.column.lower() == name), default=written.get(name, name)
-        )
+        spelling = spelled.get(name) or min((r.column for r in refs if r.column.lower() == name), default=name)
         columns.append(Column(name=spelling, type=type_))
         lineage[spelling] = tuple(sorted(refs, key=lambda r: (r.table, r.column)))
     return Resolved(columns=tuple(columns), lineage=lineage)

@@ -35,7 +35,9 @@ _ORDERLESS = {
     "sort_array", "array_sort", "size", "cardinality", "array_size", "array_contains", "array_max", "array_min",
 }  # fmt: skip
 """Functions of an array that do not care about its order."""
-_SKETCHES = re.compile(r"(hll|theta|kll|tuple)_\w*agg(_\w+)?|approx_top_k(_accumulate|_combine)?|histogram_numeric")
+_SKETCHES = re.compile(
+    r"(hll|theta|kll|tuple)_(sketch|union|merge)_agg(_\w+)?|approx_top_k(_accumulate|_combine)?|histogram_numeric"
+)
 """Aggregates whose state depends on the order in which rows come, and on how parts of a group are joined."""
 _KEEPS_ITEMS = {"array_distinct", "array_compact"}
 _THROUGH = (exp.Paren, exp.Filter, exp.Distinct, exp.IgnoreNulls, exp.RespectNulls)
@@ -139,18 +141,20 @@ class _Select:
     def _approximate(self, node: exp.Expr, window: exp.Window | None) -> Iterator[ColumnProblem]:
         """Sketches, and `mode` without a word on ties, of a group or a window."""
         partition = window_place(window, self._select).args.get("partition_by") or [] if window else self._groups
-        lowest = node.args.get("deterministic")
-        fixed = isinstance(node.parent, exp.WithinGroup) or (isinstance(lowest, exp.Boolean) and lowest.this)
-        if fixed or self._tells_apart(partition):
+        if isinstance(node.parent, exp.WithinGroup) or self._tells_apart(partition):
             return
         if isinstance(node, exp.Mode):
+            lowest = node.args.get("deterministic")
+            ties = lowest is None or (isinstance(lowest, exp.Boolean) and not lowest.this)
+            if not ties or self._follows(node.this, partition):
+                return
             what = "`mode()` takes any of the values that are most frequent in a group"
-            why, fix = "nothing says that there is one", f"`mode({node.this.sql('spark')}, true)` takes the lowest"
+            why, fix = "nothing says that there is one", "`mode(…, true)` takes the lowest of them"
         else:
             what = f"`{_name(node)}()` gives other bytes, and estimates, when its rows come in another order"
             why = "the order of the rows in a group is not fixed"
-            fix = "count exactly, or with `approx_count_distinct()`, which does not depend on it; or say why it is no "
-            fix += "matter in `allow_nondeterministic`"
+            exact = ", or with `approx_count_distinct()`, which does not depend on it" * _name(node).startswith("hll")
+            fix = f"compute it exactly{exact}; or say why it is no matter in `allow_nondeterministic`"
         yield ColumnProblem(line=_line(window or node), what=what, why=why, fix=fix)
 
     def _limit(self) -> Iterator[ColumnProblem]:

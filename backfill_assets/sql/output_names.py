@@ -42,24 +42,6 @@ def first_select(tree: exp.Expr) -> exp.Select:
     return tree
 
 
-def made_names(tree: exp.Expr) -> dict[str, str]:
-    """What a query calls columns anywhere in it, as it is written, by lower-cased name; not of what it writes in two
-    ways."""
-    found: dict[str, str] = {}
-    for node in tree.find_all(exp.Alias, exp.TableAlias, exp.Pivot):
-        for name in _made(node):
-            found[name.lower()] = name if found.get(name.lower(), name) == name else name.lower()
-    return found
-
-
-def _made(node: exp.Expr) -> list[str]:
-    if isinstance(node, exp.Pivot):
-        fields = [field.this for field in node.args.get("fields") or []] if node.args.get("unpivot") else []
-        parts = [*(node.args.get("columns") or []), *(node.expressions if node.args.get("unpivot") else []), *fields]
-        return [part.name for part in parts if isinstance(part, exp.Identifier)]
-    return [c.name for c in node.columns] if isinstance(node, exp.TableAlias) else [node.alias]
-
-
 def prepare(tree: exp.Expr) -> dict[str, ColumnProblem]:
     """Change a tree so that sqlglot's qualifier takes it as Spark does.
 

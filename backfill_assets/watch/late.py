@@ -28,7 +28,7 @@ from backfill_assets.state.read_inputs import ReadInputs
 from backfill_assets.watch.before_restating import before_restating
 from backfill_assets.watch.facts import WatchFacts
 from backfill_assets.watch.notice import Notice, NoticeKind
-from backfill_assets.watch.settled_readers import held_back, read_by_settled
+from backfill_assets.watch.staying_readers import held_by_readers, staying_notice
 
 if TYPE_CHECKING:
     from backfill_assets.state.columns import Numbers
@@ -70,11 +70,11 @@ def late_sources(look: WatchFacts) -> tuple[Notice, ...]:
             stale.intervals = stale.intervals - open_
             if stale.intervals:
                 found.append(_notice(look, model, stale, held.get(name, NOTHING)))
-            back = held_back(look, model, open_)
+            back = held_by_readers(look, model, open_)
             if left := open_ - Ranges.of(back):
                 found.append(_settling(look, model, pointer, left))
             if back:
-                found.append(read_by_settled(look, model, back))
+                found.append(staying_notice(look, model, back))
     found += [Notice(kind=NoticeKind.UNWATCHED, model=s, source=True, what=why) for s, why in sorted(blind.items())]
     return tuple(found)
 

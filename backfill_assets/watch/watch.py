@@ -130,7 +130,7 @@ def read_watch_facts(
             versions=versions,
             older=[
                 o
-                for o in stale_inputs(project, environment, look.entries, came)
+                for o in stale_inputs(project, environment, look.entries, came, gained=True)
                 if not is_kept_beside(control, releases, environment, o)
             ],
             kept=kept_models(control, releases, apart, lambda m: m in pairs_apart(project, m, versions)),

@@ -25,10 +25,11 @@ def test_a_death_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever came of it; not where the JVM answers."""
     with pytest.raises(ConnectionRefusedError), telling_of_death("compare"):
         broken()
-    assert engine_death("compare") is None
+    assert engine_death(ConnectionRefusedError(), "compare") is None
     monkeypatch.setattr(spark_errors, "jvm_answers", lambda _=None: False)
     with pytest.raises(EngineDiedError, match="cannot compare: Spark's JVM died"), telling_of_death("compare"):
         broken()
+    assert engine_death(KeyError("x"), "compare") is None, "that is ours, whatever became of the JVM"
 
 
 def test_what_is_built_stays_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ def nothing_came(source: Source, since: int) -> SourceHistory:
 
 
 def looked_back(
-    world: World, now: datetime, release: str | None = None, select: Sequence[str] = ()
+    world: World, now: datetime, release: str | None = None, select: Sequence[str] = (), *, exact: bool = True
 ) -> tuple[Rollback, list[Readability]]:
     """What going back would be, and whether it can be read, where nothing comes to sources."""
     found = propose_rollback(
@@ -43,6 +43,7 @@ def looked_back(
         now=now,
         release=release,
         select=select,
+        exact=exact,
     )
     return found, rehearse(found.pointers, world.tables, world.tables, world.control.ledger)
 
@@ -99,12 +100,14 @@ class ProjectHistory:
         self.world.project = code
 
     def look(self, release: str | None = None, select: Sequence[str] = ()) -> tuple[Rollback, list[Readability]]:
-        return looked_back(self.world, self.now, release, select)
+        return looked_back(self.world, self.now, release, select, exact=release is not None)
 
     def back(self, release: str | None = None, select: Sequence[str] = (), *, at_once: bool = False) -> RolledBack:
         """What `backfill rollback` does."""
-        world, ahead = self.world, self.look(release, select)[0]
-        select = select or ahead.select
+        world, exact = self.world, release is not None
+
+        def look_at(name: str | None, models: Sequence[str]) -> tuple[Rollback, list[Readability]]:
+            return looked_back(world, self.now, name, models, exact=exact)
 
         def build(found: Rollback) -> None:
             assert found.project is not None
@@ -112,7 +115,7 @@ class ProjectHistory:
 
         def move(found: Rollback) -> tuple[Environment, Verdict]:
             def case() -> Case:
-                again, proofs = self.look(found.release.id, select)
+                again, proofs = look_at(found.release.id, select)
                 way = rollback_obstacles(again, proofs, at_once=at_once)
                 facts = world.facts(self.now)
                 return rollback_case(world.project, facts, world.control, world.tables, again, way, at_once=at_once)
@@ -126,4 +129,4 @@ class ProjectHistory:
             )
             return done.environment, done.verdict
 
-        return carry_out_rollback(self.look, build, move, ahead.release.id, select, at_once=at_once)
+        return carry_out_rollback(look_at, build, move, release, select, at_once=at_once)

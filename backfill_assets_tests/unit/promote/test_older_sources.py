@@ -99,6 +99,15 @@ def test_no_yes_is_taken_of_it_and_none_opens_the_gate(world: World) -> None:
     assert ["older rows of source raw" in o.what for o in world.release(plan=plan.id).verdict.obstacles] == [True]
 
 
+def test_what_is_red_by_now_is_shown_all_the_same(world: World) -> None:
+    """A new audit that fails on shown rows makes no other rows of them: older ones do not take their place."""
+    ledger = world.control.ledger
+    shown = [s for s in world.facts().environment.pointers["a"].segments if s.interval.holds(days("03").start)]
+    built = [e for e in ledger.entries(["a"]) if e.kind is Kind.BUILT and e.version == shown[0].version]
+    ledger.append(replace(e, kind=Kind.INVALIDATED, id="", audits="new", reason="range failed") for e in built)
+    assert older(case(world))["a"].startswith("2024-01-03")
+
+
 def test_routine_runs_go_on(world: World) -> None:
     assert older(case(world, purpose=Purpose.ROUTINE)) == {}
 

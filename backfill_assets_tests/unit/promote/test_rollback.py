@@ -259,6 +259,42 @@ def test_what_routine_runs_settled_stays(history: ProjectHistory) -> None:
     assert ([s.model for s in found.steps], found.settled) == (["a", "b"], ())
 
 
+def test_what_is_settled_while_it_is_built_stays(history: ProjectHistory) -> None:
+    """A routine run settles c while the older version builds the days that it lacks."""
+    engine, code = history.world.engine, history.world.project
+
+    def settle(job: Job, interval: Interval) -> None:
+        engine.before_write = lambda job, interval: None
+        history.release(Request(restate=(("c", days("03")),)), by="routine", settling=True)
+        assert history.world.project is code
+
+    before = history.prod.pointers["c"]
+    found, _ = history.look()
+    assert found.lacking and not found.settled
+    engine.before_write = settle
+    ended = history.back()
+    assert ended.moved is not None and ended.found.settled == ("c",)
+    assert ended.moved.versions == {"a": "a-1", "b": "b-1", "c": "c-1"}
+    assert ended.moved.pointers["c"] == history.prod.pointers["c"] != before
+
+
+def test_a_model_that_goes_takes_no_late_rows_along() -> None:
+    """It was new, and read what has settled since: it goes, and what it read stays."""
+    history = ProjectHistory(a_model("a", "raw"), a_model("n", "a"))
+    history.models = history.models[:1]
+    history.change()
+    history.release()
+    history.models = (*history.models, a_model("n", "a"))
+    history.change()
+    history.release()
+    history.release(Request(restate=(("a", days("03")),)), by="routine", settling=True)
+    found, _ = history.look()
+    assert ([s.model for s in found.steps], found.settled) == (["n"], ("a",))
+    ended = history.back()
+    assert ended.moved is not None and "n" not in ended.moved.pointers
+    assert any(s.version != "a-1" for s in ended.moved.pointers["a"].segments), "the late rows"
+
+
 def test_parts_of_intervals_are_no_rows_to_go_back_to() -> None:
     """A day was shown while it was open, by choice: nothing is wrong with that, and a way back to it while it lasts is
     one to its part. Once it is over, the older version builds it whole."""

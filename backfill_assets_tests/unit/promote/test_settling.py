@@ -203,7 +203,7 @@ def test_a_reader_that_is_not_provisional() -> None:
     late = world.unsettled(machine.now, world.control)
     [held] = settleable(world.project, world.facts(machine.now), late).held
     assert held.model == "a" and str(held.intervals) == "2024-01-05..2024-01-08"
-    assert "as what reads it is settled, or was gone back to (b 2024-01-05..2024-01-08)" in held.what
+    assert "as what belongs to it stays (b 2024-01-05..2024-01-08, settled)" in held.what
     assert held.remedy.startswith("backfill apply --restate a:2024-01-05..2024-01-08, then")
 
 

@@ -126,6 +126,8 @@ FINE: dict[str, str] = {
     "sorted distinct items": "SELECT ds, array_sort(array_distinct(collect_list(clicks))) AS n FROM events GROUP BY ds",
     "items in an order": "SELECT ds, listagg(clicks) WITHIN GROUP (ORDER BY clicks) AS n FROM events GROUP BY ds",
     "the lowest mode": "SELECT ds, mode(clicks, true) AS n FROM events GROUP BY ds",
+    "a mode by name": "SELECT ds, mode(clicks, deterministic => true) AS n FROM events GROUP BY ds",
+    "a mode of what groups": "SELECT ds, mode(ds) AS d, mode(1) AS one FROM events GROUP BY ds",
     "a mode in an order": "SELECT ds, mode() WITHIN GROUP (ORDER BY clicks) AS n FROM events GROUP BY ds",
     "a mode a row": "SELECT ds, mode(clicks) AS n FROM events GROUP BY ds, campaign_id",
     "registers": "SELECT ds, approx_count_distinct(clicks) AS n FROM events GROUP BY ds",

@@ -314,7 +314,7 @@ def test_provisional_days_that_settled_rows_read(tmp_path: Path) -> None:
     assert str(found["daily", NoticeKind.SETTLING].intervals) == "2024-01-10"
     late = found["daily", NoticeKind.LATE]
     assert str(late.intervals) == "2024-01-03" and late.finding
-    assert late.what.endswith("as what reads it is settled, or was gone back to (reader 2024-01-03..2024-01-06)")
+    assert late.what.endswith("as what belongs to it stays (reader 2024-01-03..2024-01-06, settled)")
     assert late.remedy == "backfill apply --restate daily:2024-01-03, then backfill promote PLAN, which it names"
     assert ("wide", NoticeKind.LATE) not in found
 
@@ -327,4 +327,4 @@ def test_provisional_days_that_are_read_by_what_was_gone_back_to(tmp_path: Path)
     back = {"reader": Ranges((days("10"),))}
     seen = Settling(clock=NOW, since=began, reach=dict.fromkeys(began, timedelta()), went_back=back)
     [late] = [n for n in late_sources(replace(lookout.look(), settling=seen)) if n.model == "daily"]
-    assert late.kind is NoticeKind.LATE and late.what.endswith("or was gone back to (reader 2024-01-10)")
+    assert late.kind is NoticeKind.LATE and late.what.endswith("stays (reader 2024-01-10, gone back to)")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments
 from backfill_assets.plan.category import Category, Change
@@ -154,3 +154,23 @@ def test_rows_of_the_code_before(
     by_hand(lookout, replace(pointer, segments=there), release="back")
     said = [one for one in lookout.said(NoticeKind.UPSTREAM) if "other rows of daily" in one]
     assert [one.partition(" ")[0] for one in said] == ["reader", "wide"] * found
+
+
+def test_days_that_an_upstream_gains_before_its_first(tmp_path: Path) -> None:
+    """It begins earlier by now: what looks back over its former first day read none of them, and no plan computes that
+    again; what reads each day by itself has read all."""
+    ten_days(tmp_path)
+    later = (a_model("daily", "raw", start=utc("2024-01-04")), a_model("reader", "daily", start=utc("2024-01-04")))
+    wide = a_model("wide", "daily", lookback=2, start=utc("2024-01-04"))
+    lookout = Lookout(*later, wide, source=delta(tmp_path))
+    lookout.release()
+    assert not lookout.notices()
+    earlier = {"daily": replace(lookout.code.models["daily"], start=utc("2024-01-02"))}
+    lookout.code = replace(lookout.code, models={**lookout.code.models, **earlier})
+    lookout.release()
+    assert str(lookout.prod.pointers["daily"].covers) == "2024-01-02..2024-01-10"
+    [found] = [n for n in lookout.notices() if n.kind is NoticeKind.UPSTREAM]
+    assert (found.model, str(found.intervals)) == ("wide", "2024-01-04..2024-01-05")
+    assert found.remedy.startswith("backfill apply --restate wide:2024-01-04..2024-01-05, then backfill promote")
+    lookout.release(Request(restate=(("wide", days("04", "05")),)))
+    assert not [n for n in lookout.notices() if n.kind is NoticeKind.UPSTREAM]
