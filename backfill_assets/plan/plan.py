@@ -20,6 +20,7 @@ from backfill_assets.plan.copied import NO_COPY, Copied
 from backfill_assets.plan.deleted_models import deleted_models
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.full_rebuild import full_rebuild
+from backfill_assets.plan.gained import unread_gains
 from backfill_assets.plan.left_out import warn_of_left_out
 from backfill_assets.plan.lineage_changes import LineageChange, describe, lineage_changes, written_in
 from backfill_assets.plan.missing import needed, ready, split_open, upstream_models, wanted
@@ -241,6 +242,7 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
             *refuted_texts(project, facts, names),
             *respelled_warnings(project, facts.environment.name, other_letters),
             *empty_models(project, facts, names),
+            *unread_gains(project, facts, stages),
             *warn_of_left_out(unbounded, facts, names),
             *(() if request.select else deleted_models(project, facts)),
         ),
