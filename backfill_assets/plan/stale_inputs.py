@@ -17,7 +17,7 @@ from datetime import timedelta
 from typing import Any, cast
 
 from backfill_assets.core.interval_index import IntervalIndex
-from backfill_assets.core.intervals import Interval, Ranges, utc
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges, utc
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment, is_adopted, logic_of
@@ -95,12 +95,21 @@ class _Tables:
     came: CameBetween | None
     gained: bool
     _at: dict[tuple[str, str, int], Coverage] = field(default_factory=dict[tuple[str, str, int], Coverage])
+    _had: dict[tuple[str, str, int], Ranges] = field(default_factory=dict[tuple[str, str, int], Ranges])
 
     def at(self, model: str, version: str, commit: int) -> Coverage:
-        """A table as it was at a commit."""
+        """A table as it was at a commit, as far as it counts by now."""
         if (key := (model, version, commit)) not in self._at:
-            self._at[key] = _written(self.entries.get((model, version), ()), commit)
+            self._at[key] = coverage(self.entries.get((model, version), ()), audits="", commit=commit)
         return self._at[key]
+
+    def lacked(self, model: str, version: str, commit: int, parts: Ranges) -> Ranges:
+        """What of these a table did not have at a commit, if that is asked for."""
+        if not self.gained or is_adopted(version):
+            return NOTHING
+        if (key := (model, version, commit)) not in self._had:
+            self._had[key] = _written(self.entries.get((model, version), ()), commit).built
+        return parts - self._had[key]
 
     def differ(self, model: str, part: Interval, read: Entry, shown: Entry) -> bool:
         """Whether an interval's rows of two batches are known to be others: those that are shown are of another state
@@ -179,10 +188,8 @@ def _read_other(
     for version, commit, parts in _read(said, common):
         if version == newest.version and newest.table_commit <= commit:
             continue
-        batches = tables.at(upstream, version, commit).batches(parts)
-        if tables.gained and not is_adopted(version):
-            yield from parts - Ranges.of(part for part, _ in batches)  # it had no rows of them then
-        for part, entry in batches:
+        yield from tables.lacked(upstream, version, commit, parts)
+        for part, entry in tables.at(upstream, version, commit).batches(parts):
             if other_logic:
                 late = tables.differ(upstream, part, entry, newest)
             else:
