@@ -15,5 +15,5 @@ def find_faults(context: Context, facts: Facts) -> tuple[Fault, ...]:
     if not shown.pointers:
         return ()
     pointers = list(shown.pointers.values())
-    proofs = rehearse(pointers, context.storage, facts.look(context.log), None, footers=False)
+    proofs = rehearse(pointers, context.storage, context.log, None, footers=False)
     return faults(context.project, shown, facts.standing, damages(context.project, proofs))
