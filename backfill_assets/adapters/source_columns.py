@@ -57,14 +57,13 @@ def file_columns(
     newest = {*_newest(files, _MOST_FILES), *files[:1]}
     looked = [(file, span) for file, span in zip(files, days, strict=True) if file in newest]
     every = each_file([file for file, _ in looked], lambda file: _types(source, file))
-    csv = source.format == "csv"
     return [
         FileColumns(
             name="/".join(file.inside),
             days=NOTHING if _is_empty(source, file) else span,
             written=file.written,
             columns=types,
-            misread_quotes=csv and misreads_quotes(source, file),
+            misread_quotes=source.format == "csv" and misreads_quotes(source, file),
         )
         for (file, span), types in zip(looked, every, strict=True)
         if types

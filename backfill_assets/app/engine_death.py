@@ -25,8 +25,6 @@ def telling_of_death(doing: str) -> Generator[None]:
     """What breaks in the block because the JVM died is an EngineDiedError."""
     try:
         yield
-    except EngineDiedError:
-        raise
     except Exception as error:
         if (gone := engine_death(error, doing)) is not None:
             raise gone from error

@@ -165,7 +165,7 @@ def _in_nanoseconds(
     finer: Mapping[str, Sequence[FileColumns]],
 ) -> PlanWarning:  # fmt: skip
     files = {file.name: file for each in finer.values() for file in each}
-    readers = list(dict.fromkeys(model for models in reads.values() for model in models))
+    readers = _readers(reads)
     return _warning(
         project,
         source,
@@ -180,7 +180,7 @@ def _in_nanoseconds(
 def _misread_quotes(
     project: Project, source: Source, reads: Mapping[str, Mapping[str, Ranges]], quoting: Sequence[FileColumns]
 ) -> PlanWarning:
-    readers = list(dict.fromkeys(model for models in reads.values() for model in models))
+    readers = _readers(reads)
     return _warning(
         project,
         source,
@@ -191,6 +191,10 @@ def _misread_quotes(
         fix=f"add `escape: '\"'` to `options:` in {source.file.name}:{source.line}: pandas, Excel and DuckDB write so; "
         "`escape: '\\'` says that it is meant as it stands",
     )
+
+
+def _readers(reads: Mapping[str, Mapping[str, Ranges]]) -> list[str]:
+    return list(dict.fromkeys(model for models in reads.values() for model in models))
 
 
 def _files(files: Sequence[FileColumns]) -> str:

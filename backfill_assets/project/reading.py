@@ -209,12 +209,11 @@ def _counted_as(root: Path, files: _Files, there: Records) -> _CountedAs:
             overrides[model.name] = override
         return counts_as
 
-    whole = dict(files.whole)
-    signatures = _signatures(root, files, meant, whole)
+    signatures, opaque = _signatures(files, meant)
     if problems:
         raise ProjectError(problems)
     if overrides:
-        plain = _signatures(root, files, lambda _, own: own, {})
+        plain, _ = _signatures(files, lambda _, own: own)
         changed = {n for n in files.models if version_of(plain[n]) != version_of(signatures[n])}
         overrides = {n: replace(o, reaches=_reached(n, files.models, changed)) for n, o in overrides.items()}
     tables = {
@@ -223,7 +222,10 @@ def _counted_as(root: Path, files: _Files, there: Records) -> _CountedAs:
         )
         for n, s in signatures.items()
     }
-    return _CountedAs(signatures=signatures, overrides=overrides, warnings=warnings, whole=whole, tables=tables)
+    placed = {n: f"{files.models[n].path.relative_to(root).as_posix()}: {why}" for n, why in opaque.items()}
+    return _CountedAs(
+        signatures=signatures, overrides=overrides, warnings=warnings, whole={**placed, **files.whole}, tables=tables
+    )
 
 
 def _remarks(
@@ -263,13 +265,14 @@ def _texts(root: Path, draft: Draft) -> dict[str, str]:
 
 
 def _signatures(
-    root: Path, files: _Files, meant: Callable[[Model, Signature], Signature], whole: dict[str, str]
-) -> dict[str, Signature]:
-    """What decides each table, sources first, then models in dependency order.
+    files: _Files, meant: Callable[[Model, Signature], Signature]
+) -> tuple[dict[str, Signature], dict[str, str]]:
+    """What decides each table, sources first, then models in dependency order; and what keeps queries from being taken
+    apart, by model.
 
-    `meant` says what a model counts as whose code says this by itself. Into `whole` goes what keeps a query from being
-    taken apart.
+    `meant` says what a model counts as whose code says this by itself.
     """
+    opaque: dict[str, str] = {}
     sources, written = files.sources.entries, files.sources.written
     signatures = {name: source_signature(source, written[name]) for name, source in sources.items()}
     tables = {
@@ -284,14 +287,14 @@ def _signatures(
             try:
                 query = query_signature(found.code, {key: tables[name] for key, name in found.names.items()})
             except Opaque as why:
-                whole.setdefault(model.name, f"{model.path.relative_to(root).as_posix()}: {why}")
+                opaque[model.name] = str(why)
         logic = files.linked.drafts[model.name].logic
         signature = meant(model, model_signature(model, query, logic, spark, signatures, files.visible))
         signatures[model.name] = signature
         tables[model.name] = Table(
             name=model.name, signature=signature, key=unique_columns(model), columns=files.visible[model.name]
         )
-    return signatures
+    return signatures, opaque
 
 
 def _key(name: str, models: Mapping[str, Model], sources: Mapping[str, Source]) -> frozenset[str] | None:

@@ -228,10 +228,11 @@ def _without_parts(
     older: Pointer, model: Model | None, entries: EntriesByVersion, log: TableLog, now: datetime
 ) -> Pointer:
     """What is shown of a model then, but the parts of intervals that were open and are over by now: these are built."""
+    if model is None:
+        return older
     with suppress(StateError):  # the rehearsal says what cannot be read
-        parts = shown_state(older, entries, log, audits=None).partial if model else NOTHING
-        if model and (over := parts.until(model.calendar.over(now))):
-            return replace(older, segments=older.segments.without(over))
+        over = shown_state(older, entries, log, audits=None).partial.until(model.calendar.over(now))
+        return replace(older, segments=older.segments.without(over)) if over else older
     return older
 
 

@@ -16,7 +16,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment, Segments, is_adopted, logic_of
 from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.older_logic import held_by_older
-from backfill_assets.plan.patch import affected_interval, restatement
+from backfill_assets.plan.patch import affected_interval
 from backfill_assets.plan.source_history import Reached, SourceHistory, TouchedSince
 from backfill_assets.plan.stale_inputs import shown_parts
 from backfill_assets.state.columns import instant, micros
@@ -25,8 +25,8 @@ from backfill_assets.state.ledger import Entry
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.state.pieces import Pieces
 from backfill_assets.state.read_inputs import ReadInputs
-from backfill_assets.watch.before_restating import before_restating
 from backfill_assets.watch.facts import WatchFacts
+from backfill_assets.watch.late_notice import late_notice
 from backfill_assets.watch.notice import Notice, NoticeKind
 from backfill_assets.watch.staying_readers import held_by_readers, staying_notice
 
@@ -274,11 +274,6 @@ _EVER = Interval(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=U
 def _notice(look: WatchFacts, model: Model, stale: _Found, held: Ranges) -> Notice:
     """`held`: what of the model no restatement computes, as it is of older logic or read by such rows."""
     held = stale.intervals & held
-    free = stale.intervals - held
-    arguments = restate_argument(model.name, free)
-    asked = [(model.name, part) for part in free]
-    patches = restatement(look.project, look.environment, asked, {}, look.now, {})
-    downstream = {name: patch.intervals for name, patch in patches.items() if name != model.name}
     sources = "; ".join(f"{s} ({_named(c)})" for s, c in sorted(stale.changes.items()))
     what = f"built before its source changed: {sources}"
     if stale.vague:
@@ -293,18 +288,8 @@ def _notice(look: WatchFacts, model: Model, stale: _Found, held: Ranges) -> Noti
     ]
     if whose:
         what += f"; {' and '.join(whose)}: neither a routine run nor a restatement builds it again"
-    restating = f"{restate_command(arguments)}, then backfill promote PLAN, which it names"
-    command = "; ".join([*([_FINISH] if held else []), *([restating] if free else [])])
-    command = before_restating(look, patches or [model.name]) + command
-    return Notice(
-        kind=NoticeKind.LATE,
-        model=model.name,
-        intervals=stale.intervals,
-        what=what,
-        remedy=command,
-        downstream=downstream,
-        restate=arguments,
-    )
+    free, otherwise = stale.intervals - held, _FINISH if held else ""
+    return late_notice(look, model.name, stale.intervals, what, restated=free, otherwise=otherwise)
 
 
 def _settling(look: WatchFacts, model: Model, pointer: Pointer, intervals: Ranges) -> Notice:
