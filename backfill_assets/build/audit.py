@@ -13,6 +13,7 @@ from backfill_assets.audits.counts import Counts
 from backfill_assets.audits.judge import judge, red
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.build.attempts import persist
+from backfill_assets.build.built_from import refused_readers
 from backfill_assets.build.engine import AuditReads, Engine, Job
 from backfill_assets.build.events import Audited
 from backfill_assets.build.reads import audit_reads
@@ -97,6 +98,9 @@ def _audit_alike(worker: Worker, table: _Table, have: Coverage, ranges: Ranges, 
         hollow = [u for u in pending.split(model.cadence) if not counts.get(u.start, Counts()).rows]
         results = _with_samples(worker, job, results, commit, reads)
     entries = [replace(e, version=job.version) for e in _verdicts(worker, by_batch, results, commit)]
+    why = f"{_failed(results)} on it"
+    of = (model.name, job.version)
+    entries += refused_readers(bench.control, bench.project, of, red(results), run=bench.run, why=why)
     with worker.recording():
         bench.control.results.append(results)
         bench.control.ledger.append(entries)
@@ -180,9 +184,14 @@ def _verdicts(
             worker.entry(Kind.AUDITED, part, batch=batch, table_commit=commit, audits=worker.digest)
             for part in Ranges.of(parts) - failed
         ]
-        reason = ", ".join(sorted({r.check for r in own if r.blocking and not r.passed})) + " failed"
+        reason = _failed(own)
         entries += [
             worker.entry(Kind.INVALIDATED, part, batch=batch, table_commit=commit, audits=worker.digest, reason=reason)
             for part in failed
         ]
     return entries
+
+
+def _failed(results: Sequence[AuditResult]) -> str:
+    """Which of these refuse what they looked at."""
+    return ", ".join(sorted({r.check for r in results if r.blocking and not r.passed})) + " failed"

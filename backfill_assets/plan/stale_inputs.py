@@ -95,7 +95,7 @@ class _Tables:
     came: CameBetween | None
     gained: bool
     _at: dict[tuple[str, str, int], Coverage] = field(default_factory=dict[tuple[str, str, int], Coverage])
-    _had: dict[tuple[str, str, int], Ranges] = field(default_factory=dict[tuple[str, str, int], Ranges])
+    _had: dict[tuple[str, str, int], Coverage] = field(default_factory=dict[tuple[str, str, int], Coverage])
 
     def at(self, model: str, version: str, commit: int) -> Coverage:
         """A table as it was at a commit, as far as it counts by now."""
@@ -107,9 +107,17 @@ class _Tables:
         """What of these a table did not have at a commit, if that is asked for."""
         if not self.gained or is_adopted(version):
             return NOTHING
+        return parts - self._wrote(model, version, commit).built
+
+    def refused(self, model: str, version: str, commit: int, parts: Ranges) -> list[tuple[Interval, Entry]]:
+        """Which batches had written what counts for nothing by now of these parts of a table as it was at a commit."""
+        left = parts - self.at(model, version, commit).built
+        return self._wrote(model, version, commit).batches(left) if left else []
+
+    def _wrote(self, model: str, version: str, commit: int) -> Coverage:
         if (key := (model, version, commit)) not in self._had:
-            self._had[key] = _written(self.entries.get((model, version), ()), commit).built
-        return parts - self._had[key]
+            self._had[key] = _written(self.entries.get((model, version), ()), commit)
+        return self._had[key]
 
     def differ(self, model: str, part: Interval, read: Entry, shown: Entry) -> bool:
         """Whether an interval's rows of two batches are known to be others: those that are shown are of another state
@@ -142,7 +150,7 @@ class _Tables:
     def _read_by(self, upstream: str, window: Interval, entry: Entry) -> Iterator[tuple[Interval, Entry]]:
         said = cast(Mapping[str, Mapping[str, Any]], entry.inputs or {}).get(upstream, {})
         if "version" in said and "commit" in said:
-            for version, commit, parts in _read(said, Ranges((window,))):
+            for version, commit, parts in tables_read(said, Ranges((window,))):
                 yield from self.at(upstream, version, commit).batches(parts)
 
 
@@ -185,7 +193,7 @@ def _read_other(
         return
     other_logic = logic_of(said["version"]) != logic_of(newest.version)
     common = Ranges((there,)) & Ranges((window,))
-    for version, commit, parts in _read(said, common):
+    for version, commit, parts in tables_read(said, common):
         if version == newest.version and newest.table_commit <= commit:
             continue
         yield from tables.lacked(upstream, version, commit, parts)
@@ -196,6 +204,10 @@ def _read_other(
                 late = (entry.at, entry.inputs) != (newest.at, newest.inputs)
             if late:
                 yield part
+        if not other_logic:
+            for part, entry in tables.refused(upstream, version, commit, parts):
+                if entry.inputs != newest.inputs:
+                    yield part
 
 
 def _earlier_name(model: Model, read: Mapping[str, Mapping[str, Any]], below: Pointer) -> str:
@@ -210,12 +222,12 @@ def _built_again(said: Mapping[str, Any], there: Interval, newest: Entry, window
     compared when the reader is recorded to read it (`watch/followed_rows.py`)."""
     if newest.through or newest.version == logic_of(newest.version):
         return
-    for version, _, parts in _read(said, Ranges((there,)) & Ranges((window,))):
+    for version, _, parts in tables_read(said, Ranges((there,)) & Ranges((window,))):
         if version != newest.version:
             yield from parts
 
 
-def _read(said: Mapping[str, Any], parts: Ranges) -> Iterator[tuple[str, int, Ranges]]:
+def tables_read(said: Mapping[str, Any], parts: Ranges) -> Iterator[tuple[str, int, Ranges]]:
     """The tables and commits that a batch read, each with its part of these ranges."""
     for beside in said.get("over", ()):
         over = parts & Ranges((_interval(beside["of"]),))
