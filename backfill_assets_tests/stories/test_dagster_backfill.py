@@ -330,6 +330,7 @@ def test_backfills_never_touch_what_prod_shows(server: Server, backfills: dict[s
     assert days("2024-01-17") not in south.facts().coverage["shaky"].complete
 
 
+@pytest.mark.extended
 def test_a_run_that_is_terminated_keeps_what_it_built(server: Server, backfills: dict[str, tuple[str, str]]) -> None:
     """Terminated in the middle, in the interface: no batch begins after that, and the next backfill builds the rest."""
     north, january = server.places[NORTH], 31

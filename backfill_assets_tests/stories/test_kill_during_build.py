@@ -132,9 +132,9 @@ def test_killed_while_batches_run(changed: Context) -> None:
 @pytest.mark.parametrize(
     ("kind", "nth", "built", "lost"),
     [
-        pytest.param(Kind.STARTED, 1, 0, 0, id="before the first batch"),
+        pytest.param(Kind.STARTED, 1, 0, 0, id="before the first batch", marks=pytest.mark.extended),
         pytest.param(Kind.BUILT, 3, 2, 1, id="between a data commit and its record"),
-        pytest.param(Kind.AUDITED, 1, 10, 0, id="between a record and its audit"),
+        pytest.param(Kind.AUDITED, 1, 10, 0, id="between a record and its audit", marks=pytest.mark.extended),
     ],
 )
 def test_killed_between_two_steps(changed: Context, kind: Kind, nth: int, built: int, lost: int) -> None:

@@ -147,6 +147,7 @@ def test_empty_and_back(spark: SparkSession, tmp_path: Path, environment: str) -
     assert shown_daily(root, environment) == expected_daily(root)
 
 
+@pytest.mark.extended
 def test_a_restatement_of_every_version(spark: SparkSession, tmp_path: Path, environment: str) -> None:
     """A branch has built its own version; late rows come, and a day is restated for all: the branch then builds that
     day again, and its rows are those of the source as it is now."""

@@ -158,6 +158,7 @@ def _packet(place: Context, plan: str) -> str:
     return "".join(f.read_text() for f in (Path(place.warehouse) / "evidence" / plan).glob("*.json"))
 
 
+@pytest.mark.extended
 def test_swapped_names_are_copied_and_an_author_may_ask_for_computing(
     shop: Path, computed: list[tuple[str, Interval]]
 ) -> None:

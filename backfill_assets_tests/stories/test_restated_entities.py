@@ -220,6 +220,7 @@ def test_the_keys_of_a_file_are_computed_again(shop: Path, instance: dg.DagsterI
     assert backfill("verify", stored, project=shop).code == 0
 
 
+@pytest.mark.extended
 def test_scopes_follow_each_other_and_never_undo_one_another(shop: Path) -> None:
     """A second region lies over the first. A plan that was built before that is refused."""
     before = sales(shop)

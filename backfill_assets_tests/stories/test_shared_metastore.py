@@ -224,6 +224,7 @@ def test_views_in_a_shared_metastore(spark: SparkSession, tmp_path: Path, postgr
     assert {row["viewName"]: row["isTemporary"] for row in views.json} == {"daily": False, "running": False}
 
 
+@pytest.mark.extended
 def test_hive_tables_are_adopted(tmp_path: Path, postgres: str) -> None:
     """Parquet tables of the metastore, in partitions and not, by one copy each: the rows that were put there, also when
     the tables are gone; and a model that was drafted of one."""
