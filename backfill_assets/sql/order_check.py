@@ -77,7 +77,7 @@ class _Select:
                     yield from self._window(node)
                 elif isinstance(node, exp.ArgMax | exp.ArgMin):
                     yield from self._extreme(node, window if isinstance(window, exp.Window) else None)
-                elif isinstance(node, exp.Mode) or _SKETCHES.fullmatch(_name(node)):
+                elif isinstance(node, exp.Mode | exp.ApproxQuantile) or _SKETCHES.fullmatch(_name(node)):
                     yield from self._approximate(node, window if isinstance(window, exp.Window) else None)
                 elif _name(node) in _ANY_ROW | _ARRAYS and not isinstance(window, exp.Window):
                     yield from self._aggregate(node, _name(node))
@@ -139,7 +139,7 @@ class _Select:
         yield ColumnProblem(line=_line(node), what=what, why="the order of the rows in a group is not fixed", fix=fix)
 
     def _approximate(self, node: exp.Expr, window: exp.Window | None) -> Iterator[ColumnProblem]:
-        """Sketches, and `mode` without a word on ties, of a group or a window."""
+        """Sketches, what is taken from them, and `mode` without a word on ties, of a group or a window."""
         partition = window_place(window, self._select).args.get("partition_by") or [] if window else self._groups
         if isinstance(node.parent, exp.WithinGroup) or self._tells_apart(partition):
             return
@@ -150,6 +150,12 @@ class _Select:
                 return
             what = "`mode()` takes any of the values that are most frequent in a group"
             why, fix = "nothing says that there is one", "`mode(…, true)` takes the lowest of them"
+        elif isinstance(node, exp.ApproxQuantile):
+            if self._follows(node.this, partition):
+                return
+            what = f"`{_name(node)}()` of some ten thousand rows gives other values when they come in another order"
+            why = "the order of the rows in a group is not fixed"
+            fix = "`percentile()` is exact; or say why it is no matter in `allow_nondeterministic`"
         else:
             what = f"`{_name(node)}()` gives other bytes, and estimates, when its rows come in another order"
             why = "the order of the rows in a group is not fixed"

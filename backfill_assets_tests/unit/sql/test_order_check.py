@@ -93,6 +93,10 @@ WARNED: dict[str, tuple[str, str]] = {
         "SELECT ds, approx_top_k(clicks, 5) AS n FROM events WHERE ds >= :start AND ds < :end GROUP BY ds",
         "`approx_top_k()` gives other",
     ),
+    "an approximate percentile": (
+        "SELECT ds, percentile_approx(clicks, 0.5) AS n FROM events WHERE ds >= :start AND ds < :end GROUP BY ds",
+        "`percentile_approx()` of some",
+    ),
     "LIMIT": ("SELECT ds, clicks FROM events WHERE ds >= :start AND ds < :end LIMIT 5", "LIMIT takes"),
     "LIMIT with ties": (
         "SELECT ds, clicks FROM events WHERE ds >= :start AND ds < :end ORDER BY clicks DESC LIMIT 5",
