@@ -21,6 +21,7 @@ from backfill_assets.adapters.log_folder import LOG, check_log
 from backfill_assets.adapters.table_log import DeltaTableLog, open_table
 from backfill_assets.core.errors import BackfillError, StateError
 from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.segments import is_adopted
 from backfill_assets.files.no_access import NoAccessError
 from backfill_assets.plan.versions import shown_segments
 from backfill_assets.state.approvals import DamagedApproval
@@ -86,13 +87,17 @@ def check_integrity(control: Control, warehouse: str, *, every_file: bool) -> In
 def check_logs(control: Control, warehouse: str) -> int:
     """Look at the log of every version's table on a local disk, shown or not; returns how many there are.
 
-    Raises StateError, which names those that are damaged and what to do with each.
+    Raises StateError, which names those that are damaged, or shown and gone, and what to do with each.
     """
-    found, damaged = 0, list[tuple[str, str, bool]]()
+    damaged = list[tuple[str, str, bool]]()
     shown = shown_segments(control.lasting())
     where = local(warehouse)
-    for folder in sorted(log.parent for log in Path(where).glob(f"[!_.]*/*/{LOG}")) if where else ():
-        found += 1
+    found = sorted(log.parent for log in Path(where).glob(f"[!_.]*/*/{LOG}")) if where else []
+    there = {(folder.parent.name, folder.name) for folder in found}
+    gone = {table for table in shown if not is_adopted(table[1])} - there if where else set()
+    for table in sorted(gone):
+        damaged.append((table_path(warehouse, *table), "an environment shows it, and it is gone", True))
+    for folder in found:
         try:
             check_log(str(folder))
         except NoAccessError:
@@ -103,12 +108,12 @@ def check_logs(control: Control, warehouse: str) -> int:
         lost = [folder for folder, _, is_shown in damaged if not is_shown]
         again = f"; no environment shows {', '.join(lost)}: deleted, `backfill apply` builds what is wanted of it again"
         raise StateError(
-            f"the logs of {len(damaged)} of {found} tables are damaged; nothing is read from them",
+            f"the logs of {len(damaged)} of {len(there | gone)} tables are damaged or gone; nothing is read from them",
             why="; ".join(f"{folder}: {why}" for folder, why, _ in damaged),
             fix="backfill warehouse --repair sets a newest entry aside that nobody was told of; what was acknowledged "
             f"comes back from a backup (backfill restore SRC){again if lost else ''}",
         )
-    return found
+    return len(found)
 
 
 def _records(control: Control) -> tuple[int, list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from backfill_assets.adapters.integrity import check_integrity
+from backfill_assets.adapters.integrity import check_integrity, check_logs
 from backfill_assets.adapters.reader import read_pointer
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.audits.result import AuditResult
@@ -27,7 +28,7 @@ from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.rules import Rules
 from backfill_assets.state.table_contents import with_counts
 from backfill_assets.state.text_checks import TextCheck
-from backfill_assets.state.versions import Version
+from backfill_assets.state.versions import Version, table_path
 from backfill_assets_tests.contracts.test_backup import COLUMNS, House
 from backfill_assets_tests.fakes import days, ranges
 
@@ -226,4 +227,14 @@ def test_a_pointer_to_what_is_not_there(house: House, version: str, commit: int,
     wrong = replace(first, version=version, commit=commit, held=replace(first.held, rows=first.held.rows + more))
     promote(control.environments, seen, [replace(pointer, segments=(wrong, *others))], None, note=ReleaseNote(by="ana"))
     problems = check_integrity(house.open(), house.warehouse, every_file=False).problems
-    assert problems and all("prod a" in p for p in problems), problems
+    assert problems and all("prod a" in p or "an environment shows it, and it is gone" in p for p in problems), problems
+
+
+def test_doctor_misses_a_table_that_is_shown(house: House) -> None:
+    """Its folder is gone, log and all. (What nothing shows may go.)"""
+    control = house.open()
+    assert check_logs(control, house.warehouse) == 1
+    shown = control.environments.read("prod").pointers["a"]
+    shutil.rmtree(table_path(house.warehouse, "a", shown.version))
+    with pytest.raises(StateError, match=f"1 of 1 tables are damaged or gone.*a/{shown.version}: .*it is gone.*backup"):
+        check_logs(control, house.warehouse)
