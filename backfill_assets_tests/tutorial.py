@@ -32,6 +32,8 @@ _ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{8}(?![0-9a-f])")
 _VARIES = (
     (re.compile(r"^project: .*$", re.MULTILINE), "project: DIR"),
     (re.compile(r"^Took .*\n", re.MULTILINE), ""),
+    (re.compile(r"^.*\bUSD\b.*\n", re.MULTILINE), ""),
+    (re.compile(r"^(Building everything again .* would take) .*$", re.MULTILINE), r"\1 SECONDS"),
     (re.compile(r"\br\d{14}-[0-9a-f]{6}\b"), "RELEASE"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"), "TIME"),
     (re.compile(r"\b[0-9a-f]{16}\b"), "VERSION"),
@@ -86,7 +88,7 @@ def played(page: str, folder: Path, steps: list[Step] | None = None) -> str:
 
 
 def plain(page: str) -> str:
-    """The page without what is another each time: ids, instants, durations, where lines of such lengths end."""
+    """The page without what is another each time: ids, instants, durations, estimates of cost, where such lines end."""
     for pattern, word in _VARIES:
         page = pattern.sub(word, page)
     return "\n".join(" ".join(words.split()) for words in page.split("$ "))

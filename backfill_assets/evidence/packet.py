@@ -158,6 +158,7 @@ def _approval(yes: JudgedApproval, inputs: Inputs) -> ApprovalPart:
         recorded=a.recorded.isoformat() if a.recorded else "",
         statement=a.statement,
         signature=a.signature,
+        plan=a.plan if a.plan != inputs.plan.id else "",
         doubt=yes.doubt,
     )
 

@@ -192,7 +192,7 @@ def who_accepted(approvals: Sequence[ApprovalPart]) -> list[str]:
         if a.doubt:
             said.append(f"{a.by} accepted it{as_owner} on {moment(utc(a.at))}, which does not count: {a.doubt}.")
             continue
-        signed = "signed" if a.signature else "not signed"
+        signed = ("signed" if a.signature else "not signed") + (f", for plan {a.plan}" if a.plan else "")
         why = f": “{a.reason}”" if a.reason else "."
         said.append(f"{a.by} accepted it{as_owner} on {moment(utc(a.at))} ({signed}){why}")
         said += [f"Accepted difference: {finding} ({reason})." for finding, reason in a.accepted.items()]

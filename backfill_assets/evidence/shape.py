@@ -244,6 +244,7 @@ class ApprovalPart(Part):
     recorded: str = Field(default="", description="When it was recorded.")
     statement: str = Field(description="The exact text that was accepted, and signed if it was.")
     signature: str = Field(description="An SSH signature of the statement; empty: none.")
+    plan: str = Field(default="", description="Another plan, of the same rows, that it was given for; empty: this one.")
     doubt: str = Field(description="Why it did not count when the packet was written; empty: it did.")
 
 

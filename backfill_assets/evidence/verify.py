@@ -124,7 +124,7 @@ def signature_problems(packet: Packet, genuine: Genuine) -> list[str]:
             found.append(f"{at} has no statement: {error}")
             continue
         claimed = (given.plan, given.environment, given.by, given.owner, given.digest, given.at.isoformat())
-        if claimed != (packet.plan.id, packet.plan.environment, part.by, part.owner, part.digest, part.at):
+        if claimed != (part.plan or packet.plan.id, packet.plan.environment, part.by, part.owner, part.digest, part.at):
             found.append(f"{at} is not what its statement says")
         elif part.signature and (problem := genuine(packet.rules.signers, given)):
             found.append(f"{at} does not count: {problem}")

@@ -236,5 +236,7 @@ def test_doctor_misses_a_table_that_is_shown(house: House) -> None:
     assert check_logs(control, house.warehouse) == 1
     shown = control.environments.read("prod").pointers["a"]
     shutil.rmtree(table_path(house.warehouse, "a", shown.version))
-    with pytest.raises(StateError, match=f"(?s)1 of 1 tables are damaged or gone.*a/{shown.version}: .*it is gone.*backup"):
+    with pytest.raises(
+        StateError, match=f"(?s)1 of 1 tables are damaged or gone.*a/{shown.version}: .*it is gone.*backup"
+    ):
         check_logs(control, house.warehouse)

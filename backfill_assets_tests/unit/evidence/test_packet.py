@@ -20,11 +20,12 @@ from backfill_assets.evidence.packet import packet
 from backfill_assets.evidence.readers import moved_in
 from backfill_assets.evidence.shape import json_schema
 from backfill_assets.evidence.tables import HASHED, TableState
-from backfill_assets.evidence.verify import form_problems
+from backfill_assets.evidence.verify import form_problems, signature_problems
 from backfill_assets.plan.stages import Owned, Request, plan_from_json
 from backfill_assets.promote.lifecycle import end_promoted, store_plan
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.plans import PlanRecord, PlanStatus
+from backfill_assets.state.rules import Rules, RulesInForce
 from backfill_assets_tests.fakes import NOW, Cell, FakeTables, World, a_model, a_pointer, days, gated, ranges
 from backfill_assets_tests.packets import a_diff, a_document, a_proof, a_subject, a_table, an_approval, some_inputs
 
@@ -106,6 +107,19 @@ def test_it_has_the_published_form(inputs: Inputs) -> None:
 def test_the_shipped_schema_is_the_form() -> None:
     """Whoever changes a part publishes the schema: `python -m backfill_assets.evidence.shape` writes it."""
     assert json_schema() == SCHEMA
+
+
+def test_an_approval_of_another_plan_says_of_which() -> None:
+    """A promotion rests on it, as it is of the same rows. Verified, it is what its statement says; of this plan it is
+    not."""
+    rules = RulesInForce(environment="prod", rules=Rules(), edited=Rules())
+    written = packet(some_inputs(rules=rules, approvals=(an_approval(), an_approval(plan="2db5"))))
+    assert [a.plan for a in written.approvals] == ["", "2db5"]
+    assert not signature_problems(written, lambda *_: "")
+    assert [said.count("for plan 2db5") for said in written.summary.accepted if said.startswith("ana")] == [0, 1]
+    forged = written.approvals[1].model_copy(update={"plan": ""})
+    (problem,) = signature_problems(written.model_copy(update={"approvals": [forged]}), lambda *_: "")
+    assert problem.endswith("is not what its statement says")
 
 
 def test_another_form_is_told() -> None:
