@@ -25,7 +25,7 @@ from backfill_assets.promote.approval import subject
 from backfill_assets.promote.approve import complete, find_approvable, statements
 from backfill_assets.promote.consent import unaccepted
 from backfill_assets.promote.gate import judge_rows
-from backfill_assets.promote.lifecycle import find_plan
+from backfill_assets.promote.lifecycle import end_killed, find_plan
 from backfill_assets.promote.rules_change import RulesChange
 from backfill_assets.state.approvals import Approval, approval_of
 from backfill_assets.state.people import same_person
@@ -186,6 +186,7 @@ def approval_statements(
 
 def _approvable(context: Context, plan: str) -> PlanRecord:
     """A plan of the project's environment: by the rules of that, who acts is looked at (`acting_for`)."""
+    end_killed(context.control, context.environment, by=context.user, views=context.shared_views)
     record = find_approvable(context.control, plan)
     if record.environment != context.environment:
         raise PlanError(

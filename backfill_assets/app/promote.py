@@ -30,7 +30,7 @@ from backfill_assets.plan.stored import stored_request
 from backfill_assets.promote.case import Case
 from backfill_assets.promote.consent import vouching
 from backfill_assets.promote.gate import Verdict, compared, judge_rows
-from backfill_assets.promote.lifecycle import end_promoted, end_sealed, find_plan, record_move
+from backfill_assets.promote.lifecycle import end_killed, end_promoted, find_plan, record_move
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.release import Attempt, Sealing, release_case
 from backfill_assets.state.environment import Environment
@@ -97,8 +97,11 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
         mover(context), partial(_look, context, asked, plan), evidence=partial(_evidence, context, stored)
     )
     if done.verdict.open:
-        end = end_promoted if done.moved else end_sealed  # of one that was killed when it had moved
-        end(context.control, done.environment, by=context.user, views=context.shared_views, beside=done.packets)
+        who, control, views = context.user, context.control, context.shared_views
+        if done.moved:
+            end_promoted(control, done.environment, by=who, views=views, beside=done.packets)
+        else:
+            end_killed(control, done.environment.name, by=who, views=views)
         models = tuple(stored.versions) if stored else done.attempt.plan.models
         publish_contracts(context.project, context.control, done.environment, models, at=datetime.now(UTC))
         with suppress(BackfillError):  # it is promoted: the next one makes up for it, or the rollback that needs it

@@ -79,6 +79,7 @@ def store_plan(control: Control, plan: Plan, *, by: str, views: Views, code: Map
     """
     if not plan.stages:
         return None
+    end_killed(control, plan.environment, by=by, views=views)
     for _ in attempts():
         records, revision = control.plans.read_at()
         found = _claim(control, plan, records, by=by, code=code)
@@ -229,9 +230,12 @@ def move_candidate(
 def end_abandoned(control: Control, log: TableLog, warehouse: str, plan: str, *, by: str, views: Views) -> Abandoned:
     """End the plan and drop its candidate environment; what only it had is left to the janitor. Again is harmless.
 
-    Raises PlanError for an unknown plan, and for one that was promoted.
+    Raises PlanError for an unknown plan, and for one that was promoted; also where that was killed before it said so.
     """
     record = find_plan(control, plan)
+    if record.live:
+        end_killed(control, record.environment, by=by, views=views)
+        record = find_plan(control, plan)
     if record.status is PlanStatus.PROMOTED:
         raise PlanError(
             f"plan {record.id} cannot be abandoned",
@@ -267,14 +271,11 @@ def end_promoted(
     return _end(control, done, by=by, views=views)
 
 
-def end_sealed(
-    control: Control, shown: Environment, *, by: str, views: Views, beside: Collection[str] = ()
-) -> tuple[PlanRecord, ...]:
-    """The same of those whose packet a release names: it was killed when it had moved, and had not ended them."""
-    sealed = {plan for release in control.releases.all(shown.name) for plan in release.evidence}
-    named = {record.id for record in fulfilled(control, shown)} | set(beside)
-    done = [r for r in control.plans.all() if r.live and r.id in named & sealed]
-    return _end(control, done, by=by, views=views)
+def end_killed(control: Control, environment: str, *, by: str, views: Views) -> tuple[PlanRecord, ...]:
+    """End every open plan whose packet a release names: its promotion was killed when it had moved, and had not."""
+    live = [r for r in control.plans.all() if r.live and r.environment == environment]
+    sealed = {plan for release in control.releases.all(environment) for plan in release.evidence} if live else set()
+    return _end(control, [r for r in live if r.id in sealed], by=by, views=views)
 
 
 def _end(control: Control, done: Sequence[PlanRecord], *, by: str, views: Views) -> tuple[PlanRecord, ...]:

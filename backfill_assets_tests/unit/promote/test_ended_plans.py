@@ -7,16 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from backfill_assets.app import promote as promote_use_case
 from backfill_assets.app.approve import ApprovalRequest, approval_statements, approve, approve_plan
 from backfill_assets.app.context import Context
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.query import why_none
 from backfill_assets.app.rollback import roll_back
+from backfill_assets.app.verify import verify_packet
 from backfill_assets.core.errors import PlanError
-from backfill_assets.promote.lifecycle import end_abandoned
+from backfill_assets.promote.lifecycle import end_abandoned, find_plan
 from backfill_assets.state.plans import PlanStatus
 from backfill_assets_tests.projects import small_project
-from backfill_assets_tests.unsparked import changed, promoted
+from backfill_assets_tests.unsparked import build, changed, promoted, unsparked
 
 ANA = "ana@example.com"
 
@@ -29,7 +31,7 @@ def waiting(tmp_path: Path) -> tuple[Context, str]:
 def refused(place: Context, plan: str) -> PlanError:
     with pytest.raises(PlanError) as caught:
         approve(replace(place, acting=ANA), ApprovalRequest(plan=plan))
-    assert not place.control.approvals.of(plan) or "promoted" in caught.value.what
+    assert not place.control.approvals.of([plan]) or "promoted" in caught.value.what
     return caught.value
 
 
@@ -88,3 +90,46 @@ def test_a_query_of_its_candidate(tmp_path: Path) -> None:
     [record] = [r for r in control.plans.all() if r.id == plan]
     control.plans.mark([record], PlanStatus.PROMOTED, by="dev", at=record.since)
     assert why_none(control, candidate) == [f"none, as plan {plan} was promoted: prod shows it"]
+
+
+@pytest.fixture
+def killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Context, str]:
+    """A promotion that was killed when prod had moved, before it recorded that its plan is over."""
+
+    class KilledError(BaseException): ...
+
+    def die(*_: object, **__: object) -> None:
+        raise KilledError
+
+    place, plan = waiting(tmp_path)
+    approve(replace(place, acting=ANA), ApprovalRequest(plan=plan))
+    with monkeypatch.context() as patch, pytest.raises(KilledError):
+        patch.setattr(promote_use_case, "end_promoted", die)
+        promote_plan(place, plan=plan)
+    assert find_plan(place.control, plan).live and len(place.control.releases.all("prod")) == 2
+    return place, plan
+
+
+def test_a_killed_promotion_is_not_abandoned(killed: tuple[Context, str]) -> None:
+    """It was promoted, and its packet stays that of the release."""
+    place, plan = killed
+    with pytest.raises(PlanError, match="it was promoted to prod at"):
+        end_abandoned(place.control, place.log, place.warehouse, plan, by="dev", views=lambda: None)
+    assert find_plan(place.control, plan).status is PlanStatus.PROMOTED
+    assert verify_packet(plan, lambda: place).problems == ()
+
+
+def test_a_killed_promotion_is_not_approved_again(killed: tuple[Context, str]) -> None:
+    """In which release it was."""
+    place, plan = killed
+    assert refused(place, plan).what.startswith(f"plan {plan} was promoted already, in release r")
+
+
+def test_a_killed_promotion_is_not_superseded(killed: tuple[Context, str]) -> None:
+    """The next change is a plan of its own."""
+    place, plan = killed
+    daily = place.project.root / "models" / "daily.sql"
+    daily.write_text(daily.read_text().replace("count(*) + 1 AS n", "count(*) + 2 AS n"))
+    build(unsparked(place.project.root, user="dev"))
+    *_, older, newer = place.control.plans.all()
+    assert (older.id, older.status, newer.status) == (plan, PlanStatus.PROMOTED, PlanStatus.APPLIED)
