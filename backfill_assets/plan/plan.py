@@ -21,6 +21,7 @@ from backfill_assets.plan.deleted_models import deleted_models
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.full_rebuild import full_rebuild
 from backfill_assets.plan.gained import unread_gains
+from backfill_assets.plan.left_open import left_open
 from backfill_assets.plan.left_out import warn_of_left_out
 from backfill_assets.plan.lineage_changes import LineageChange, describe, lineage_changes, written_in
 from backfill_assets.plan.missing import needed, ready, split_open, upstream_models, wanted
@@ -315,6 +316,7 @@ def _patched(
             *warnings(project, patches),
             *refuted_texts(project, facts, patches),
             *respelled_warnings(project, facts.environment.name, other_letters),
+            *(left_open(project, facts, patches) if request.restate else ()),
         ),
         texts=_texts(facts, patches),
         whole=full_rebuild(project, facts.now, stages, list(why), done),

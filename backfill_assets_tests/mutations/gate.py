@@ -162,6 +162,8 @@ FINDINGS = (
     broken("refused rows take along what read them", "build/built_from.py", "if not below or not refused:", "if below or not refused:", "build/test_built_from.py"),
     broken("what is shown of refused rows stays", "build/built_from.py", "refused -= shown.get(table, NO_ROWS).covers", "pass", "build/test_built_from.py"),
     broken("rows that were read and refused since", "plan/stale_inputs.py", "if entry.inputs != newest.inputs:", "if entry.inputs is newest:", "build/test_built_from.py"),
+    broken("a promotion that was killed is one", "promote/lifecycle.py", "[r for r in live if r.id in sealed]", "[]", "promote/test_ended_plans.py"),
+    broken("an approval is of its plan", "evidence/verify.py", "part.plan or packet.plan.id", "given.plan", "evidence/test_packet.py"),
     broken("days that an upstream gains", "watch/watch.py", "came, gained=True)", "came)", "watch/test_stale_inputs.py"),
     broken("what was declared", "promote/findings.py", "judge_moves(diff, [*implied, *expected])", "judge_moves(diff, implied)", "promote/test_findings.py"),
     broken("changes that may move rows", "promote/findings.py", 'said.rows or said.category in', 'said.category in', "promote/test_findings.py"),
