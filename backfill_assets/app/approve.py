@@ -23,13 +23,15 @@ from backfill_assets.plan.scope_text import scopes
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.promote.approval import subject
 from backfill_assets.promote.approve import complete, find_approvable, statements
-from backfill_assets.promote.consent import unaccepted
+from backfill_assets.promote.case import Case
+from backfill_assets.promote.consent import unaccepted, unapproved
 from backfill_assets.promote.gate import judge_rows
 from backfill_assets.promote.lifecycle import end_killed, find_plan
 from backfill_assets.promote.rules_change import RulesChange
 from backfill_assets.state.approvals import Approval, approval_of
 from backfill_assets.state.people import same_person
 from backfill_assets.state.plans import PlanRecord
+from backfill_assets.state.required_approvals import OWNER, titled
 from backfill_assets.state.rules import Rules
 from backfill_assets.state.signers import holders
 
@@ -82,6 +84,8 @@ class Approved:
     """What is missing, beside approvals, before the plan may be promoted."""
     unaccepted: tuple[str, ...] = ()
     """The findings of the plan that no approval accepts yet."""
+    missing: tuple[str, ...] = ()
+    """Whose approval it lacks beside these, and of which models."""
 
 
 def approve(context: Context, request: ApprovalRequest) -> Approved:
@@ -111,6 +115,7 @@ def approve(context: Context, request: ApprovalRequest) -> Approved:
         scopes=scopes(plan) if plan else {},
         gaps=find_blocking(context, by_now(context.project, facts, plan), facts) if plan else (),
         unaccepted=unaccepted_findings(context, given, facts),
+        missing=_missing(context, given[0].plan, facts),
     )
 
 
@@ -118,17 +123,30 @@ def unaccepted_findings(context: Context, given: Sequence[Approval], facts: Fact
     """The findings of the plan that these approvals are of which somebody has to accept beside what they accept."""
     if is_change(given[0].plan):
         return ()
-    record, facts = find_plan(context.control, given[0].plan), facts or context.facts()
-    if (plan := stored_plan(context.control, record.id)) is None:
-        return ()
-    cases, plan = cases_of(context, facts), by_now(context.project, facts, plan)
-    case = cases.promotion(cases.request(record), facts, plan, stored=record)
+    case = _case(context, given[0].plan, facts or context.facts())
     said = {(one.owner, name) for one in given for name in one.accepted}
     return tuple(
         finding.name
-        for review, _, finding, owners in unaccepted(case)
-        if review.record.id == record.id and any((owner, finding.name) not in said for owner in owners)
+        for review, _, finding, owners in (unaccepted(case) if case else ())
+        if review.record.id == given[0].plan and any((owner, finding.name) not in said for owner in owners)
     )
+
+
+def _missing(context: Context, plan: str, facts: Facts) -> tuple[str, ...]:
+    if (case := _case(context, plan, facts)) is None:
+        return ()
+    return tuple(
+        f"{titled(owner, case.owners(next(iter(parts))).get(owner, (OWNER,)))} of {', '.join(parts)}"
+        for owner, parts in unapproved(case).items()
+    )
+
+
+def _case(context: Context, plan: str, facts: Facts) -> Case | None:
+    """A plan as the gate would judge it now; None where it is not stored."""
+    if (stored := stored_plan(context.control, plan)) is None:
+        return None
+    record, cases = find_plan(context.control, plan), cases_of(context, facts)
+    return cases.promotion(cases.request(record), facts, by_now(context.project, facts, stored), stored=record)
 
 
 def prepare(context: Context, request: ApprovalRequest, *, signs: bool = True) -> list[Approval]:

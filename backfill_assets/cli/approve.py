@@ -84,8 +84,10 @@ def print_approved(done: Approved) -> None:
         console.print(Text(one_line(f"Still in the way: {gap.subject}: {gap.what}; {gap.remedy}"), style="red"))
     for name in done.unaccepted:
         console.print(Text(one_line(f"Still in the way: {unaccepted_text(name)}"), style="red"))
+    for who in done.missing:
+        console.print(Text(one_line(f"Still in the way: needs approval by {who}"), style="red"))
     console.print(
-        Text("Then: " if done.gaps or done.unaccepted else "Next: ")
+        Text("Then: " if done.gaps or done.unaccepted or done.missing else "Next: ")
         + Text(f"backfill promote {given[0].plan}", style="bold")
     )
 

@@ -85,3 +85,13 @@ def test_a_finding_that_was_not_accepted(tmp_path: Path, capsys: pytest.CaptureF
     assert "Still in the way: dash.q was found and is not accepted; who" in said and '--accept dash.q="why"' in said
     done, promoted = approved(small_project(tmp_path / "two", days=2), found, owner=OWNED, accepted={"dash.q": "meant"})
     assert promoted and done.unaccepted == ()
+
+
+def test_another_owner_is_asked_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Who is missing is said to whoever approves, before the command that would be refused."""
+    owners = f"{OWNED}contract:\n  validation_owner: fin@example.com\n"
+    done, promoted = approved(small_project(tmp_path, days=2), owner=owners)
+    assert not promoted and done.missing == ("fin@example.com (validation owner) of daily",)
+    print_approved(done)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Still in the way: needs approval by fin@example.com (validation owner) of daily Then: backfill" in said
