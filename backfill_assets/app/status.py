@@ -12,7 +12,7 @@ from backfill_assets.app.faults import find_faults
 from backfill_assets.app.writers import Writer, read_writers
 from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.codec import to_plain
-from backfill_assets.core.intervals import Cadence, Ranges
+from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.core.processes import is_running
 from backfill_assets.plan.deleted_models import deleted_models
 from backfill_assets.plan.faults import Fault
@@ -65,6 +65,8 @@ class ModelStatus:
     stopped: tuple[Stopped, ...]
     pace: RunPace | None
     last_failure: Entry | None
+    red: Ranges = NOTHING
+    """What is shown of this version, and an audit has failed on it since."""
 
     @property
     def cadence(self) -> Cadence:
@@ -73,7 +75,7 @@ class ModelStatus:
 
     @property
     def missing(self) -> Ranges:
-        return self.expected - self.green
+        return self.expected - self.green - self.red
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +138,7 @@ class ProjectStatus:
                     **({"time_zone": m.calendar.time_zone} if m.calendar.time_zone else {}),
                     "expected": m.expected.count(m.cadence),
                     "green": m.green.to_plain(),
+                    "red": m.red.to_plain(),
                     "unaudited": m.unaudited.to_plain(),
                     "partial": m.partial.to_plain(),
                     "missing": m.missing.to_plain(),
@@ -185,6 +188,8 @@ def read_status(context: Context) -> ProjectStatus:
         version, covered = context.project.fingerprints[name], facts.coverage[name]
         mine = entries.get((name, version), [])
         pointer = facts.environment.pointers.get(name)
+        state = facts.standing.get(name) if pointer and pointer.version == version else None
+        red = Ranges.of(part for parts in state.red.values() for part in parts) if state else NOTHING
         missing = model.expected(facts.now) - covered.complete
         begun = unfinished(mine)
         why = {e.run: why_stopped(beats, e.run, home=here, alive=is_running) for e in begun}
@@ -197,7 +202,8 @@ def read_status(context: Context) -> ProjectStatus:
                 version=version,
                 calendar=model.calendar,
                 expected=model.expected(facts.now),
-                green=covered.complete & model.expected(facts.now),
+                green=(covered.complete & model.expected(facts.now)) - red,
+                red=red,
                 unaudited=covered.unaudited & model.expected(facts.now),
                 partial=covered.partial,
                 shown_version=pointer.version if pointer else None,

@@ -31,7 +31,7 @@ def print_status(status: ProjectStatus) -> None:
             Text(m.model, style="bold"),
             m.version,
             *([_meter(have, want)] if console.width >= WIDE else []),
-            f"{have} of {amount_of(want, m.calendar)} green",
+            f"{have} of {amount_of(want, m.calendar)} green" + (f", {m.red.count(m.cadence)} red" if m.red else ""),
             shown,
         )
     console.print(table)
