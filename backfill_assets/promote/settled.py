@@ -71,13 +71,23 @@ class Settleable:
 def settleable(project: Project, facts: Facts, late: Mapping[str, Ranges]) -> Settleable:
     """What of `late` may be computed again without an approval, and what not."""
     asked = {name: ranges - _lapsed(facts, name) for name, ranges in late.items() if name not in project.redeclared}
-    patches = _patches(project, facts, asked)
-    left = _together(project, facts, patches, {n: p.intervals & _open(project, facts, n) for n, p in patches.items()})
-    parts = tuple((name, part) for name in asked for part in asked[name] & left.get(name, NOTHING))
-    return Settleable(
-        request=Request(restate=parts) if parts else None,
-        held=tuple(_held(project, facts, asked, {n: p.intervals - left[n] for n, p in patches.items()})),
+    stays = what_stays(project, facts, patches := _patches(project, facts, asked))
+    parts = tuple(
+        (name, part)
+        for name in asked
+        if name in patches
+        for part in asked[name] & patches[name].intervals - stays[name]
     )
+    return Settleable(
+        request=Request(restate=parts) if parts else None, held=tuple(_held(project, facts, asked, stays))
+    )
+
+
+def what_stays(project: Project, seen: Shown, patches: Mapping[str, Patch]) -> dict[str, Ranges]:
+    """Model → what of patches no routine run replaces: it may not change by itself, or what belongs to it may not."""
+    may = {name: patch.intervals & may_change(project, seen, name) for name, patch in patches.items()}
+    left = _together(project, seen, patches, may)
+    return {name: patch.intervals - left[name] for name, patch in patches.items()}
 
 
 def _held(
@@ -171,7 +181,7 @@ def _open(project: Project, facts: Shown, name: str, after: Pointer | None = Non
     return facts.settling.open_to_change(name, model.calendar, shown.covers) & own
 
 
-def _with_readers(project: Project, facts: Facts, found: Mapping[str, Ranges], name: str) -> Ranges:
+def _with_readers(project: Project, facts: Shown, found: Mapping[str, Ranges], name: str) -> Ranges:
     """What of a model's part moves together with all that reads it and is shown, also where code expects it no more."""
     model, left = project.models[name], found[name]
     for name_of_reader in project.downstream(name):
@@ -186,7 +196,7 @@ def _with_readers(project: Project, facts: Facts, found: Mapping[str, Ranges], n
 
 
 def _together(
-    project: Project, facts: Facts, patches: Mapping[str, Patch], left: Mapping[str, Ranges]
+    project: Project, facts: Shown, patches: Mapping[str, Patch], left: Mapping[str, Ranges]
 ) -> Mapping[str, Ranges]:
     """What is left of the patches: a reader's interval with all that it was computed from, or none of it."""
     while True:
@@ -197,7 +207,7 @@ def _together(
 
 
 def _beside(
-    project: Project, facts: Facts, patches: Mapping[str, Patch], left: Mapping[str, Ranges], name: str
+    project: Project, facts: Shown, patches: Mapping[str, Patch], left: Mapping[str, Ranges], name: str
 ) -> Ranges:
     model, found = project.models[name], _with_readers(project, facts, left, name)
     for upstream in model.upstreams:

@@ -61,6 +61,7 @@ def late_sources(look: WatchFacts) -> tuple[Notice, ...]:
     """
     held = held_by_older(look.project, look.environment)  # what is shown of older logic, nothing but a plan replaces
     waiting = _unsettled(look, held)
+    staying = held_by_readers(look, waiting)
     found: list[Notice] = []
     blind: dict[str, str] = {}
     for name, pointer in look.environment.pointers.items():
@@ -70,7 +71,7 @@ def late_sources(look: WatchFacts) -> tuple[Notice, ...]:
             stale.intervals = stale.intervals - open_
             if stale.intervals:
                 found.append(_notice(look, model, stale, held.get(name, NOTHING)))
-            back = held_by_readers(look, model, open_)
+            back = staying.get(name, {})
             if left := open_ - Ranges.of(back):
                 found.append(_settling(look, model, pointer, left))
             if back:

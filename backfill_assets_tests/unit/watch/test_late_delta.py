@@ -328,3 +328,20 @@ def test_provisional_days_that_are_read_by_what_was_gone_back_to(tmp_path: Path)
     seen = Settling(clock=NOW, since=began, reach=dict.fromkeys(began, timedelta()), went_back=back)
     [late] = [n for n in late_sources(replace(lookout.look(), settling=seen)) if n.model == "daily"]
     assert late.kind is NoticeKind.LATE and late.what.endswith("stays (reader 2024-01-10, gone back to)")
+
+
+def test_provisional_days_that_are_read_beside_what_stays(tmp_path: Path) -> None:
+    """`both` reads `one` and `two`, and something settled reads `one`: no routine run builds `both` again without it,
+    so none builds `two`."""
+    ten_days(tmp_path / "raw")
+    models = a_model("one", "raw"), a_model("two", "raw"), a_model("both", "one", "two"), a_model("settled", "one")
+    lookout = Lookout(*models, source=delta(tmp_path / "raw"))
+    lookout.release()
+    append(tmp_path / "raw", "03", "10")
+    began = {**dict.fromkeys(("one", "two", "both"), utc("2024-01-02")), "settled": utc("2024-01-09")}
+    look = replace(lookout.look(), settling=Settling(clock=NOW, since=began, reach=dict.fromkeys(began, timedelta())))
+    found = {(n.model, n.kind): n for n in late_sources(look)}
+    for name in ("one", "two"):
+        late = found[name, NoticeKind.LATE]
+        assert str(late.intervals) == "2024-01-03" and late.what.endswith("stays (settled 2024-01-03, settled)")
+        assert str(found[name, NoticeKind.SETTLING].intervals) == "2024-01-10"
