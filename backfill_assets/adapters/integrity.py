@@ -106,12 +106,13 @@ def check_logs(control: Control, warehouse: str) -> int:
             damaged.append((str(folder), error.why, (folder.parent.name, folder.name) in shown))
     if damaged:
         lost = [folder for folder, _, is_shown in damaged if not is_shown]
+        repair = "backfill warehouse --repair sets a newest entry aside that nobody was told of; "
         again = f"; no environment shows {', '.join(lost)}: deleted, `backfill apply` builds what is wanted of it again"
         raise StateError(
             f"the logs of {len(damaged)} of {len(there | gone)} tables are damaged or gone; nothing is read from them",
             why="; ".join(f"{folder}: {why}" for folder, why, _ in damaged),
-            fix="backfill warehouse --repair sets a newest entry aside that nobody was told of; what was acknowledged "
-            f"comes back from a backup (backfill restore SRC){again if lost else ''}",
+            fix=f"{repair if len(damaged) > len(gone) else ''}what was acknowledged comes back from a backup (backfill "
+            f"restore SRC){again if lost else ''}",
         )
     return len(found)
 

@@ -106,7 +106,7 @@ def approve(context: Context, request: ApprovalRequest) -> Approved:
         return Approved(approvals=tuple(given), change=change, rules=context.rules().rules)
     facts = context.facts()
     given = [approve_plan(context, one, facts) for one in given]
-    plan = stored_plan(context.control, given[0].plan)
+    plan, case = stored_plan(context.control, given[0].plan), _case(context, given[0].plan, facts)
     return Approved(
         approvals=tuple(given),
         rules=context.rules().rules,
@@ -114,27 +114,29 @@ def approve(context: Context, request: ApprovalRequest) -> Approved:
         why=context.control.plans.why(given[0].plan),
         scopes=scopes(plan) if plan else {},
         gaps=find_blocking(context, by_now(context.project, facts, plan), facts) if plan else (),
-        unaccepted=unaccepted_findings(context, given, facts),
-        missing=_missing(context, given[0].plan, facts),
+        unaccepted=_unaccepted(case, given) if case else (),
+        missing=_missing(case) if case else (),
     )
 
 
-def unaccepted_findings(context: Context, given: Sequence[Approval], facts: Facts | None = None) -> tuple[str, ...]:
+def unaccepted_findings(context: Context, given: Sequence[Approval]) -> tuple[str, ...]:
     """The findings of the plan that these approvals are of which somebody has to accept beside what they accept."""
     if is_change(given[0].plan):
         return ()
-    case = _case(context, given[0].plan, facts or context.facts())
+    case = _case(context, given[0].plan, context.facts())
+    return _unaccepted(case, given) if case else ()
+
+
+def _unaccepted(case: Case, given: Sequence[Approval]) -> tuple[str, ...]:
     said = {(one.owner, name) for one in given for name in one.accepted}
     return tuple(
         finding.name
-        for review, _, finding, owners in (unaccepted(case) if case else ())
+        for review, _, finding, owners in unaccepted(case)
         if review.record.id == given[0].plan and any((owner, finding.name) not in said for owner in owners)
     )
 
 
-def _missing(context: Context, plan: str, facts: Facts) -> tuple[str, ...]:
-    if (case := _case(context, plan, facts)) is None:
-        return ()
+def _missing(case: Case) -> tuple[str, ...]:
     return tuple(
         f"{titled(owner, case.owners(next(iter(parts))).get(owner, (OWNER,)))} of {', '.join(parts)}"
         for owner, parts in unapproved(case).items()
@@ -204,7 +206,8 @@ def approval_statements(
 
 def _approvable(context: Context, plan: str) -> PlanRecord:
     """A plan of the project's environment: by the rules of that, who acts is looked at (`acting_for`)."""
-    end_killed(context.control, context.environment, by=context.user, views=context.shared_views)
+    if find_plan(context.control, plan).live:  # also one whose promotion was killed
+        end_killed(context.control, context.environment, by=context.user, views=context.shared_views)
     record = find_approvable(context.control, plan)
     if record.environment != context.environment:
         raise PlanError(

@@ -98,9 +98,9 @@ def _audit_alike(worker: Worker, table: _Table, have: Coverage, ranges: Ranges, 
         hollow = [u for u in pending.split(model.cadence) if not counts.get(u.start, Counts()).rows]
         results = _with_samples(worker, job, results, commit, reads)
     entries = [replace(e, version=job.version) for e in _verdicts(worker, by_batch, results, commit)]
-    why = f"{_failed(results)} on it"
-    of = (model.name, job.version)
-    entries += refused_readers(bench.control, bench.project, of, red(results), run=bench.run, why=why)
+    why, of = f"{_failed(results)} on it", (model.name, job.version)
+    refused = have.batches(red(results))
+    entries += refused_readers(bench.control, bench.project, of, refused, run=bench.run, why=why)
     with worker.recording():
         bench.control.results.append(results)
         bench.control.ledger.append(entries)

@@ -111,6 +111,8 @@ def print_verification(found: Verification) -> None:
     if found.signatures:
         many = f"{found.signatures} signature{'s' * (found.signatures != 1)}"
         console.print(styled("[green]✓[/] {} checked again with the keys that were in force", many))
+    for other in found.rests_on:
+        console.print(f"  It rests on an approval of plan {other}: backfill verify {other} says of which rows")
     if found.tables is None:
         console.print("  Its tables were not looked at: no warehouse is around this folder")
         return

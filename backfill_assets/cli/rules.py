@@ -105,9 +105,8 @@ def print_change(change: RulesChange) -> None:
         console.print(Text(f"{change.record.id} is in force now", style="green"))
     else:
         console.print(Text(f"{change.record.id} proposed by {change.record.account} waits", style="yellow"))
-    for difference in change.differences:  # told against what they replace
-        said = difference.replace("; in force: ", "; until now: ") if change.took_effect else difference
-        console.print(Text(one_line(f"  {said}")))
+    for difference in change.differences:
+        console.print(Text(one_line(f"  {difference}")))
     for owner, problem in change.missing.items():
         detail = f" ({problem})" if problem else ""
         console.print(Text(f"  needs approval by {owner or 'somebody else'}{detail}"))

@@ -38,6 +38,8 @@ class Verification:
     """How many approvals' signatures were checked again, against the signers that were in force."""
     kind: str = "plan"
     """Or "release": what the packet is about."""
+    rests_on: tuple[str, ...] = ()
+    """Other plans for which approvals of it were given: their packets say of which rows."""
 
     @property
     def ok(self) -> bool:
@@ -53,6 +55,7 @@ class Verification:
             "data_files": self.data_files,
             "hashed": self.hashed,
             "signatures": self.signatures,
+            "rests_on": list(self.rests_on),
         }
 
 
@@ -74,7 +77,7 @@ def verify(
     if expected and not problems:
         problems += _expected(folder, expected)
     whole = not problems
-    plan, found, signed = "", _Looked(), 0
+    plan, found, signed, rests_on = "", _Looked(), 0, ()
     if whole and folder.read(RELEASE) is not None:
         said = json.loads(folder.read(RELEASE) or b"{}")
         looked = look_at_pointers(said, pointed) if pointed else Pointed()
@@ -95,6 +98,7 @@ def verify(
             problems += found.problems
         if genuine is not None and (packet := read_packet(folder)) is not None:
             signed = sum(bool(a.signature) for a in packet.approvals) if packet.rules else 0
+            rests_on = tuple(dict.fromkeys(a.plan for a in packet.approvals if a.plan and not a.doubt))
             problems += signature_problems(packet, genuine)
     is_packet = folder.read(MANIFEST) is not None  # else it may be any folder, with whatever is in it
     return Verification(
@@ -105,6 +109,7 @@ def verify(
         data_files=found.data_files,
         hashed=found.hashed,
         signatures=signed,
+        rests_on=rests_on,
     )
 
 

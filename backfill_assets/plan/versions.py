@@ -77,7 +77,7 @@ def invalidations(
             continue
         again = _reached(key, restate, days, versions, reached) - under.get(key, Ranges())
         built = [
-            part for part, entry in there.have.batches(again) if not _is_shown(part, entry, shown.get(key, NO_ROWS))
+            part for part, entry in there.have.batches(again) if not is_shown(part, entry, shown.get(key, NO_ROWS))
         ]
         if left := Ranges.of(built) - there.invalidated.get(reason, Ranges()):
             found.append(
@@ -115,5 +115,6 @@ def _reached(
     return known[key]
 
 
-def _is_shown(part: Interval, entry: Entry, segments: Segments) -> bool:
+def is_shown(part: Interval, entry: Entry, segments: Segments) -> bool:
+    """Whether what a batch wrote is shown by these segments of its table."""
     return any(part in Ranges((s.interval,)) and entry.table_commit <= s.commit for s in segments)

@@ -272,10 +272,17 @@ def end_promoted(
 
 
 def end_killed(control: Control, environment: str, *, by: str, views: Views) -> tuple[PlanRecord, ...]:
-    """End every open plan whose packet a release names: its promotion was killed when it had moved, and had not."""
+    """End every open plan whose promotion was killed when it had moved, and had not ended it: the newest release names
+    its packet; or an older one does, and what it built is shown still. (A plan that was rolled back may be open again.)
+    """
     live = [r for r in control.plans.all() if r.live and r.environment == environment]
-    sealed = {plan for release in control.releases.all(environment) for plan in release.evidence} if live else set()
-    return _end(control, [r for r in live if r.id in sealed], by=by, views=views)
+    releases = control.releases.all(environment) if live else []
+    if not releases:
+        return ()
+    sealed, newest = {plan for release in releases for plan in release.evidence}, releases[-1].evidence
+    shown = control.environments.read(environment)
+    done = [r for r in live if r.id in newest or (r.id in sealed and _shows(shown, r))]
+    return _end(control, done, by=by, views=views)
 
 
 def _end(control: Control, done: Sequence[PlanRecord], *, by: str, views: Views) -> tuple[PlanRecord, ...]:

@@ -35,6 +35,7 @@ from backfill_assets.state.rules import (
     RulesInForce,
     RulesKind,
     RulesRecord,
+    edited_rules,
     in_force,
 )
 from backfill_assets.state.signers import changed_signers
@@ -221,10 +222,8 @@ def settle(
     if not missing:
         took = replace(record, kind=RulesKind.CHANGED, account=who.account, host=who.host, at=now)
         control.rules.put(took, seen=rules.id)
-    edited = replace(rules, edited=record.rules)
-    return RulesChange(
-        record=record, differences=edited.differences, missing=missing, approvals=counted, took_effect=not missing
-    )
+    told = edited_rules(rules.rules, record.rules, standing="in force" if missing else "until now")
+    return RulesChange(record=record, differences=told, missing=missing, approvals=counted, took_effect=not missing)
 
 
 def find_change(records: Sequence[RulesRecord], name: str) -> RulesRecord:

@@ -182,40 +182,40 @@ class RulesInForce:
         return (*((off,) if not self.effective.approvals.required else ()), *self.differences)
 
 
-def edited_rules(rules: Rules, edited: Rules) -> tuple[str, ...]:
+def edited_rules(rules: Rules, edited: Rules, *, standing: str = "in force") -> tuple[str, ...]:
     """What is edited and not in force. A model that nothing is recorded of has no owner in force yet."""
     found: list[str] = []
     for name in GENERAL:
         now, then = getattr(rules.approvals, name), getattr(edited.approvals, name)
         if now != then:
-            found.append(f"backfill.yml says approvals.{name}: {_text(then)}; in force: {_text(now)}")
+            found.append(f"backfill.yml says approvals.{name}: {_text(then)}; {standing}: {_text(now)}")
     for title, old, new in (
         ("approvals.owners", rules.approvals.owners, edited.approvals.owners),
         ("people", rules.people, edited.people),
     ):
         found += [
-            f"backfill.yml says {title}.{name}: {_names(new.get(name))}; in force: {_names(old.get(name))}"
+            f"backfill.yml says {title}.{name}: {_names(new.get(name))}; {standing}: {_names(old.get(name))}"
             for name in sorted({*old, *new})
             if old.get(name) != new.get(name)
         ]
     if signer_lines(rules.signers) != signer_lines(edited.signers):
         changed = changed_keys(rules.signers, edited.signers) or "another order, or other comments"
         in_force = ", ".join(described_keys(rules.signers)) or "no key"
-        found.append(f"allowed_signers is edited: {changed}; in force: {in_force}")
+        found.append(f"allowed_signers is edited: {changed}; {standing}: {in_force}")
     for model, owner in sorted(rules.owners.items()):
         if model in edited.owners and edited.owners[model] != owner:
-            found.append(f"{model} says owner: {edited.owners[model] or 'nobody'}; in force: {owner or 'nobody'}")
+            found.append(f"{model} says owner: {edited.owners[model] or 'nobody'}; {standing}: {owner or 'nobody'}")
         now, then = rules.validation.get(model, ""), edited.validation.get(model, "")
         if model in edited.owners and now != then:
-            found.append(f"{model} says validation_owner: {then or 'nobody'}; in force: {now or 'nobody'}")
+            found.append(f"{model} says validation_owner: {then or 'nobody'}; {standing}: {now or 'nobody'}")
         now, then = (said.settle.get(model, 0) for said in (rules, edited))
         if model in edited.owners and now != then:
-            found.append(f"{model} settles {_window(then)} by the files; in force: {_window(now)}")
+            found.append(f"{model} settles {_window(then)} by the files; {standing}: {_window(now)}")
     known = rules.owners.keys() & edited.owners.keys()
     for name in sorted({*rules.consumers, *edited.consumers}) if _consumers_ask_alike(rules, edited) else ():
         now, then = (said.consumers[name].about(known) if name in said.consumers else None for said in (rules, edited))
         if now != then:
-            found.append(f"consumers.yml: approval for {name} by {then or 'nobody'}; in force: {now or 'nobody'}")
+            found.append(f"consumers.yml: approval for {name} by {then or 'nobody'}; {standing}: {now or 'nobody'}")
     return tuple(found)
 
 

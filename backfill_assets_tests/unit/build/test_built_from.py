@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,11 +10,15 @@ import pytest
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.build import audit
-from backfill_assets.plan.stages import Audit, Build
-from backfill_assets_tests.projects import small_project
+from backfill_assets.build.built_from import refused_readers
+from backfill_assets.core.intervals import utc
+from backfill_assets.plan.stages import Audit, Build, Plan, Request
+from backfill_assets.state.ledger import Kind
+from backfill_assets_tests.projects import days, small_project
 from backfill_assets_tests.unsparked import build, unsparked
 
-REFUSED = datetime(2024, 1, 2, tzinfo=UTC)
+OPEN = Request(ignore_cron=True)
+WEEK = days("2024-01-08", "2024-01-14")
 TOTAL = """/*
 start: 2024-01-01
 owner: ana@example.com
@@ -33,23 +37,24 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-def refuse(root: Path) -> None:
-    """An audit comes, and a day of `daily` fails it."""
+def refuse(root: Path, day: str = "2024-01-02") -> Plan:
+    """An audit comes, and a day of `daily` fails it. The plan that found it."""
     model = root / "models" / "daily.sql"
     model.write_text(model.read_text().replace("audits:\n", "audits:\n  - unique: [ds, kind]\n"))
-    plan, done = build(unsparked(root, red={REFUSED}))
-    assert [(type(s), s.model) for s in plan.work] == [(Audit, "daily")] and str(done["daily"].red) == "2024-01-02"
+    plan, done = build(unsparked(root, red={utc(day)}))
+    assert isinstance(plan.work[0], Audit) and str(done["daily"].red) == day
+    return plan
 
 
-def mend(root: Path) -> None:
+def mend(root: Path, day: str = "2024-01-02") -> None:
     """The source's rows of that day are others."""
-    file = root / "data" / "events" / "2024-01-02.csv"
-    file.write_text(file.read_text().replace("10.00", "9.00"))
+    file = root / "data" / "events" / f"{day}.csv"
+    file.write_text(file.read_text() + file.read_text().splitlines()[-1] + "\n")
 
 
 def test_what_read_it_is_computed_again(root: Path) -> None:
     """Through all that read it, each with its window."""
-    refuse(root)
+    assert [s.model for s in refuse(root).work] == ["daily"]
     mend(root)
     plan = plan_request(unsparked(root))
     again = {s.model: (str(s.intervals), s.reason) for s in plan.work if isinstance(s, Build)}
@@ -59,6 +64,54 @@ def test_what_read_it_is_computed_again(root: Path) -> None:
     _, done = build(unsparked(root))
     assert {name: str(outcome.built) for name, outcome in done.items()} == {n: days for n, (days, _) in again.items()}
     assert promote_plan(unsparked(root)).verdict.open
+
+
+def test_an_open_interval_that_read_it_is_computed_again(tmp_path: Path) -> None:
+    """A week that was built as far as it got."""
+    root = small_project(tmp_path, days=10, batch_size=10)
+    (root / "models" / "total.sql").write_text(
+        TOTAL.replace("start:", "cadence: weekly\nstart:").replace("running", "daily")
+    )
+    build(unsparked(root), OPEN)
+    refuse(root, "2024-01-09")
+    mend(root, "2024-01-09")
+    assert {s.model: str(s.intervals) for s in plan_request(unsparked(root), OPEN).work}["total"] == str(WEEK)
+    build(unsparked(root))  # the days, without the week
+    verdict = promote_plan(unsparked(root), OPEN).verdict
+    assert not verdict.open and [str(o.intervals) for o in verdict.obstacles if o.model == "total"] == [str(WEEK)]
+    build(unsparked(root), OPEN)
+    assert promote_plan(unsparked(root), OPEN).verdict.open
+
+
+def test_other_code_is_left_to_the_gate(root: Path) -> None:
+    """By which days a version of other code reads is not what the loaded one says."""
+    total = root / "models" / "total.sql"
+    daily = unsparked(root).project.fingerprints["total"]
+    total.write_text(TOTAL.replace("start:", "lookback: 1\nstart:"))
+    refuse(root)
+    said = [e for e in unsparked(root).control.ledger.entries(["total"]) if e.kind is Kind.INVALIDATED]
+    assert not [e for e in said if e.version == daily]
+    total.write_text(TOTAL)
+    mend(root)
+    build(unsparked(root))
+    assert not promote_plan(unsparked(root)).verdict.open
+
+
+def test_only_what_read_that_batch(root: Path) -> None:
+    """A batch that read the day as it was before, or is since, says nothing of this one."""
+    place = unsparked(root)
+    daily = place.project.fingerprints["daily"]
+    said = place.control.ledger.entries(["daily"], kinds=[Kind.BUILT])
+    parts = [(days("2024-01-02"), replace(said[0], table_commit=said[0].table_commit + 9))]
+    arguments = {"run": "r", "why": "it failed"}
+    assert refused_readers(place.control, place.project, ("daily", daily), parts, **arguments) == []
+    found = refused_readers(
+        place.control, place.project, ("daily", daily), [(days("2024-01-02"), said[0])], **arguments
+    )
+    assert [(e.model, str(e.interval)) for e in found] == [
+        ("running", "2024-01-02..2024-01-03"),
+        ("total", "2024-01-02..2024-01-03"),
+    ]
 
 
 def test_what_is_shown_stays_and_so_does_what_read_that(root: Path) -> None:

@@ -18,7 +18,7 @@ from backfill_assets.core.errors import PlanError
 from backfill_assets.promote.lifecycle import end_abandoned, find_plan
 from backfill_assets.state.plans import PlanStatus
 from backfill_assets_tests.projects import small_project
-from backfill_assets_tests.unsparked import build, changed, promoted, unsparked
+from backfill_assets_tests.unsparked import build, changed, promoted, prove, unsparked
 
 ANA = "ana@example.com"
 
@@ -133,3 +133,18 @@ def test_a_killed_promotion_is_not_superseded(killed: tuple[Context, str]) -> No
     build(unsparked(place.project.root, user="dev"))
     *_, older, newer = place.control.plans.all()
     assert (older.id, older.status, newer.status) == (plan, PlanStatus.PROMOTED, PlanStatus.APPLIED)
+
+
+def test_what_was_rolled_back_is_promoted_again(tmp_path: Path) -> None:
+    """The same plan is opened again: no release of its first time ends it. It is approved, and promoted."""
+    place, plan = waiting(tmp_path)
+    before = place.control.releases.all("prod")[0].id
+    for _ in range(3):
+        approve(replace(place, acting=ANA), ApprovalRequest(plan=plan))
+        assert promote_plan(place, plan=plan).verdict.open
+        assert find_plan(place.control, plan).status is PlanStatus.PROMOTED
+        assert roll_back(place, before, at_once=True).ended.moved is not None
+        place = unsparked(place.project.root, user="dev")
+        build(place)
+        [plan] = [r.id for r in place.control.plans.all() if r.live]
+        prove(place, plan)
