@@ -71,7 +71,7 @@ def check_integrity(control: Control, warehouse: str, *, every_file: bool) -> In
     for name, pointer in pointers:
         problems += _tried(partial(with_counts, log, [pointer]), f"{name} {pointer.model}")[1]
         problems += [f"{name} {pointer.model} cannot be read: {c} {c.intervals}" for c in two_types(pointer)]
-    problems += _tried(partial(check_logs, control, warehouse), "tables")[1]
+    problems += _tried(partial(check_logs, control, warehouse, gone=False), "tables")[1]
     files, wrong = _files(environments or (), warehouse, every_file)
     with ThreadPoolExecutor(max_workers=4) as pool:
         damaged = [problem for problem in pool.map(_damage, files) if problem]
@@ -84,18 +84,19 @@ def check_integrity(control: Control, warehouse: str, *, every_file: bool) -> In
     )
 
 
-def check_logs(control: Control, warehouse: str) -> int:
+def check_logs(control: Control, warehouse: str, *, gone: bool = True) -> int:
     """Look at the log of every version's table on a local disk, shown or not; returns how many there are.
 
-    Raises StateError, which names those that are damaged, or shown and gone, and what to do with each.
+    Raises StateError, which names those that are damaged, or (`gone`) that an environment shows and that are not there,
+    and what to do with each.
     """
     damaged = list[tuple[str, str, bool]]()
     shown = shown_segments(control.lasting())
     where = local(warehouse)
     found = sorted(log.parent for log in Path(where).glob(f"[!_.]*/*/{LOG}")) if where else []
     there = {(folder.parent.name, folder.name) for folder in found}
-    gone = {table for table in shown if not is_adopted(table[1])} - there if where else set()
-    for table in sorted(gone):
+    absent = {table for table in shown if not is_adopted(table[1])} - there if where and gone else set()
+    for table in sorted(absent):
         damaged.append((table_path(warehouse, *table), "an environment shows it, and it is gone", True))
     for folder in found:
         try:
@@ -106,13 +107,14 @@ def check_logs(control: Control, warehouse: str) -> int:
             damaged.append((str(folder), error.why, (folder.parent.name, folder.name) in shown))
     if damaged:
         lost = [folder for folder, _, is_shown in damaged if not is_shown]
-        repair = "backfill warehouse --repair sets a newest entry aside that nobody was told of; "
         again = f"; no environment shows {', '.join(lost)}: deleted, `backfill apply` builds what is wanted of it again"
+        repair = "backfill warehouse --repair sets a newest entry aside that nobody was told of; "
+        first, last = repair if len(damaged) > len(absent) else "", again if lost else ""
+        every = len(there | absent)
         raise StateError(
-            f"the logs of {len(damaged)} of {len(there | gone)} tables are damaged or gone; nothing is read from them",
+            f"the logs of {len(damaged)} of {every} tables are damaged or gone; nothing is read from them",
             why="; ".join(f"{folder}: {why}" for folder, why, _ in damaged),
-            fix=f"{repair if len(damaged) > len(gone) else ''}what was acknowledged comes back from a backup (backfill "
-            f"restore SRC){again if lost else ''}",
+            fix=f"{first}what was acknowledged comes back from a backup (backfill restore SRC){last}",
         )
     return len(found)
 

@@ -14,6 +14,7 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.gate import cases_of, why_not_counted
 from backfill_assets.app.preflight import find_blocking
 from backfill_assets.app.rules import approve_change, change_statements, is_change
+from backfill_assets.app.waiting import lacking_approvals
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.errors import PlanError, SettingsError, UsageError
 from backfill_assets.plan.facts import Facts
@@ -24,14 +25,15 @@ from backfill_assets.plan.stored import stored_plan
 from backfill_assets.promote.approval import subject
 from backfill_assets.promote.approve import complete, find_approvable, statements
 from backfill_assets.promote.case import Case
-from backfill_assets.promote.consent import unaccepted, unapproved
+from backfill_assets.promote.cases import Cases
+from backfill_assets.promote.consent import unaccepted
 from backfill_assets.promote.gate import judge_rows
 from backfill_assets.promote.lifecycle import end_killed, find_plan
 from backfill_assets.promote.rules_change import RulesChange
 from backfill_assets.state.approvals import Approval, approval_of
 from backfill_assets.state.people import same_person
 from backfill_assets.state.plans import PlanRecord
-from backfill_assets.state.required_approvals import OWNER, titled
+from backfill_assets.state.required_approvals import titled
 from backfill_assets.state.rules import Rules
 from backfill_assets.state.signers import holders
 
@@ -106,16 +108,17 @@ def approve(context: Context, request: ApprovalRequest) -> Approved:
         return Approved(approvals=tuple(given), change=change, rules=context.rules().rules)
     facts = context.facts()
     given = [approve_plan(context, one, facts) for one in given]
-    plan, case = stored_plan(context.control, given[0].plan), _case(context, given[0].plan, facts)
+    record, cases = find_plan(context.control, given[0].plan), cases_of(context, facts)
+    plan, case = stored_plan(context.control, record.id), _case(context, cases, facts, record)
     return Approved(
         approvals=tuple(given),
         rules=context.rules().rules,
-        authors=find_plan(context.control, given[0].plan).authors,
-        why=context.control.plans.why(given[0].plan),
+        authors=record.authors,
+        why=context.control.plans.why(record.id),
         scopes=scopes(plan) if plan else {},
         gaps=find_blocking(context, by_now(context.project, facts, plan), facts) if plan else (),
         unaccepted=_unaccepted(case, given) if case else (),
-        missing=_missing(case) if case else (),
+        missing=_missing(cases, case, record) if case else (),
     )
 
 
@@ -123,7 +126,8 @@ def unaccepted_findings(context: Context, given: Sequence[Approval]) -> tuple[st
     """The findings of the plan that these approvals are of which somebody has to accept beside what they accept."""
     if is_change(given[0].plan):
         return ()
-    case = _case(context, given[0].plan, context.facts())
+    facts = context.facts()
+    case = _case(context, cases_of(context, facts), facts, find_plan(context.control, given[0].plan))
     return _unaccepted(case, given) if case else ()
 
 
@@ -136,18 +140,18 @@ def _unaccepted(case: Case, given: Sequence[Approval]) -> tuple[str, ...]:
     )
 
 
-def _missing(case: Case) -> tuple[str, ...]:
+def _missing(cases: Cases, case: Case, record: PlanRecord) -> tuple[str, ...]:
     return tuple(
-        f"{titled(owner, case.owners(next(iter(parts))).get(owner, (OWNER,)))} of {', '.join(parts)}"
-        for owner, parts in unapproved(case).items()
+        f"{titled(one.owner, one.roles)} of {', '.join(models)}"
+        for one in lacking_approvals(cases, case, record)
+        if (models := [model for model, part in one.parts.items() if part])
     )
 
 
-def _case(context: Context, plan: str, facts: Facts) -> Case | None:
+def _case(context: Context, cases: Cases, facts: Facts, record: PlanRecord) -> Case | None:
     """A plan as the gate would judge it now; None where it is not stored."""
-    if (stored := stored_plan(context.control, plan)) is None:
+    if (stored := stored_plan(context.control, record.id)) is None:
         return None
-    record, cases = find_plan(context.control, plan), cases_of(context, facts)
     return cases.promotion(cases.request(record), facts, by_now(context.project, facts, stored), stored=record)
 
 

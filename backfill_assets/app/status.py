@@ -189,7 +189,7 @@ def read_status(context: Context) -> ProjectStatus:
         mine = entries.get((name, version), [])
         pointer = facts.environment.pointers.get(name)
         state = facts.standing.get(name) if pointer and pointer.version == version else None
-        red = Ranges.of(part for parts in state.red.values() for part in parts) if state else NOTHING
+        red = state.failed if state else NOTHING
         missing = model.expected(facts.now) - covered.complete
         begun = unfinished(mine)
         why = {e.run: why_stopped(beats, e.run, home=here, alive=is_running) for e in begun}

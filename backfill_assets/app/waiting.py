@@ -17,7 +17,7 @@ from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.facts import Facts
-from backfill_assets.plan.stages import Plan
+from backfill_assets.promote.case import Case
 from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.consent import unaccepted, unapproved
 from backfill_assets.promote.gate import judge_rows
@@ -120,7 +120,8 @@ def _waiting(context: Context, facts: Facts, cases: Cases, record: PlanRecord, w
     notices = [i for i in plan_impacts(context, made, facts.environment) if i.affected]
     shows = {p.model: p.covers for p in cases.proposal(facts, record).pointers}
     built = record.status is PlanStatus.APPLIED and judge_rows(cases.of_rows(facts, record)).open
-    lacking = _lacking(cases, facts, record, made) if built else _to_come(cases, record)
+    case = cases.promotion(cases.request(record), facts, made, stored=record) if built else None
+    lacking = lacking_approvals(cases, case, record) if case else _to_come(cases, record)
     theirs = not who or not is_barred_author(who, rules, record.authors)
     return WaitingPlan(
         plan=record,
@@ -132,9 +133,8 @@ def _waiting(context: Context, facts: Facts, cases: Cases, record: PlanRecord, w
     )
 
 
-def _lacking(cases: Cases, facts: Facts, record: PlanRecord, made: Plan) -> Iterator[Lacking]:
-    """By the gate: of the rows as they are, after all approvals that count."""
-    case = cases.promotion(cases.request(record), facts, made, stored=record)
+def lacking_approvals(cases: Cases, case: Case, record: PlanRecord) -> Iterator[Lacking]:
+    """By the gate: of the rows of a plan's case as they are, after all approvals that count."""
     parts = unapproved(case)
     findings: dict[str, dict[str, str]] = {}
     for review, _, finding, owners in unaccepted(case):

@@ -14,6 +14,7 @@ from backfill_assets.plan.stages import PlanWarning, Request
 
 def left_open(project: Project, facts: Facts, patches: Mapping[str, Patch]) -> Iterator[PlanWarning]:
     """A warning for each model of which that is so, directly or through others."""
+    command = apply_command(Request(ignore_cron=True))
     again = {name: patch.intervals for name, patch in patches.items()}
     for name, model in project.models.items():
         state, own = facts.standing.get(name), again.get(name, NOTHING)
@@ -21,7 +22,6 @@ def left_open(project: Project, facts: Facts, patches: Mapping[str, Patch]) -> I
         reads = Ranges.of(affected_interval(model, project.models[u], part) for u in above for part in again[u])
         if left := reads & (state.partial if state else NOTHING) - model.expected(facts.now) - own:
             again[name] = own | left
-            command = apply_command(Request(ignore_cron=True))
             yield PlanWarning(
                 model=name,
                 place=model.path.relative_to(project.root).as_posix(),

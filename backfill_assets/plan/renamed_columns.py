@@ -111,8 +111,8 @@ def _same_upstreams(project: Project, facts: Facts, model: Model) -> bool:
 def _good(project: Project, model: Model, pointer: Pointer, known: ShownState) -> Segments:
     """What is shown of the newest logic, corrections included, that was computed (not adopted) from what the code
     reads, and of which nothing bad is known."""
-    bad = Ranges.of(part for found in (*known.red.values(), *known.foreign.values()) for part in found)
-    bad = bad | known.unknown | known.partial | pointer.segments.adopted.covers
+    foreign = Ranges.of(part for found in known.foreign.values() for part in found)
+    bad = known.failed | foreign | known.unknown | known.partial | pointer.segments.adopted.covers
     mine = (p for p in known.of(pointer.version) if not p.segment.columns and _read_the_same(project, model, p))
     return Segments(replace(p.segment, held=None) for p in mine).without(bad).joined()
 

@@ -192,7 +192,7 @@ def _not_copied(pointer: Pointer, known: ShownState, stale: Ranges, patch: Patch
         "was adopted from another table": pointer.segments.adopted.covers,
         "is of no batch that the ledger knows": known.unknown,
         "was written to by others since": Ranges.of(i for part in known.foreign.values() for i in part),
-        "does not pass its audits": Ranges.of(i for part in known.red.values() for i in part),
+        "does not pass its audits": known.failed,
         "was built before it was over": known.partial,
         "was computed from other rows of what it reads than are shown": stale,
     }

@@ -78,6 +78,11 @@ class ShownState:
     unknown: Ranges = NOTHING
     """The ledger knows no batch of these rows, or their table does not have that commit."""
 
+    @property
+    def failed(self) -> Ranges:
+        """What is `red`, for whichever reason."""
+        return Ranges.of(part for found in self.red.values() for part in found)
+
     def of(self, version: str) -> tuple[ShownPart, ...]:
         """The parts that are of a version's logic."""
         return tuple(p for p in self.parts if p.segment.logic == version)
