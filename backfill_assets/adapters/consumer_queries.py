@@ -11,17 +11,21 @@ from typing import TYPE_CHECKING
 from backfill_assets.adapters.commands import run_command
 from backfill_assets.adapters.query import checked
 from backfill_assets.adapters.spark_errors import causes, died, spark_reason
-from backfill_assets.adapters.spark_views import show_environment
+from backfill_assets.adapters.spark_views import show_readable
 from backfill_assets.contracts.masked_answers import ViewMasks, masked_rerun
 from backfill_assets.contracts.rerun import SAMPLE, Answer, Rerun, evaluated, rerun
 from backfill_assets.core.consumer import Consumer, ConsumerQuery
-from backfill_assets.sql.parsing import splice
+from backfill_assets.core.errors import StateError
+from backfill_assets.sql.parsing import parse, splice
 from backfill_assets.sql.text import quoted
 from backfill_assets.sql.types import is_number
 from backfill_assets.state.environment import Environment, schema_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+LONGEST = 300
+"""Characters of an error that are kept."""
 
 
 def run_queries(
@@ -36,31 +40,46 @@ def run_queries(
 
     Of an answer that may hold values of columns in `masks` (by model) none of them is kept.
 
-    A query names prod's views (`prod.model`); over the candidate it reads the candidate's. One that fails is an answer.
+    A query names prod's views (`prod.model`); over the candidate it reads the candidate's. One that fails is an answer,
+    and so is why a table that it reads cannot be read.
     """
-    for environment in (shown, candidate):
-        show_environment(spark, environment, warehouse)
+    lost, missing = (show_readable(spark, environment, warehouse) for environment in (shown, candidate))
     salt = secrets.token_bytes(16)
-    new, old = (_views(spark, environment, shown.name, masks) for environment in (candidate, shown))
+    new = _views(spark, candidate, shown.name, masks, missing)
+    old = _views(spark, shown, shown.name, masks, lost)
     for consumer in consumers:
         found: list[Rerun] = []
         for query in consumer.queries:
-            one, other = ask(spark, query, in_place_of(shown, candidate, query.sql)), ask(spark, query, query.sql)
+            read = {reference.key for reference in parse(query.sql).references}
+            one = _unreadable(shown.name, read, missing) or ask(spark, query, in_place_of(shown, candidate, query.sql))
+            other = _unreadable(shown.name, read, lost) or ask(spark, query, query.sql)
             found.append(masked_rerun(rerun(consumer, query, one, other), query, new, old, salt))
         yield from found
         yield from evaluated(consumer, found)
 
 
+def _unreadable(called: str, read: Collection[str], lost: Mapping[str, StateError]) -> Answer | None:
+    """The answer to a query that reads what cannot be read; None where it does not."""
+    why = next((f"{e.what}: {e.why}" for model, e in lost.items() if f"{called}.{model}".lower() in read), "")
+    return Answer(error=why[:LONGEST]) if why else None
+
+
 def _views(
-    spark: SparkSession, environment: Environment, called: str, masks: Mapping[str, Collection[str]]
+    spark: SparkSession,
+    environment: Environment,
+    called: str,
+    masks: Mapping[str, Collection[str]],
+    lost: Collection[str],
 ) -> ViewMasks:
-    """The environment's views, by the names that queries call them: those of the environment `called`."""
+    """The environment's views, by the names that queries call them: those of the environment `called`. No query reads
+    those that are `lost`."""
     if not any(masks.values()):
         return ViewMasks()
     schema = quoted(schema_name(environment.name))
     columns = {
         f"{called}.{model}".lower(): [c.lower() for c in spark.table(f"{schema}.{quoted(model)}").columns]
         for model in environment.pointers
+        if model not in lost
     }
     return ViewMasks(
         columns=columns, masks={f"{called}.{model}".lower(): [c.lower() for c in mask] for model, mask in masks.items()}
@@ -100,7 +119,7 @@ def ask(spark: SparkSession, query: ConsumerQuery, sql: str) -> Answer:
     except (PySparkException, Py4JError) as error:
         if (gone := died(f"ask the query {query.name}")) is not None:  # no answer at all: not the query's fault
             raise gone from error
-        return Answer(error=spark_reason(causes(error))[:300])
+        return Answer(error=spark_reason(causes(error))[:LONGEST])
 
 
 def _ask(spark: SparkSession, query: ConsumerQuery, sql: str) -> Answer:

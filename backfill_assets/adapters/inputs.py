@@ -24,7 +24,7 @@ from backfill_assets.core.errors import (
 )
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.model import Model, Source
-from backfill_assets.core.segments import Segment, Segments, is_adopted
+from backfill_assets.core.segments import NO_ROWS, Segment, Segments, is_adopted
 from backfill_assets.plan.patch import ALL_TIME
 from backfill_assets.project.object_store import UnreachableError
 from backfill_assets.sql.text import quoted
@@ -44,7 +44,7 @@ def input_frame(spark: SparkSession, warehouse: str, read: Input) -> DataFrame:
     """The upstream's rows, lazily."""
     match read:
         case ModelInput():
-            below = Segments.of_table(read.version, read.commit, [ALL_TIME])
+            below = Segments.of_table(read.version, read.commit, [ALL_TIME]) if read.commit >= 0 else NO_ROWS
             return _ordered(model_frame(spark, warehouse, read.model, read.over.over(below)), read.columns)
         case SourceInput():
             return _source_frame(spark, read)

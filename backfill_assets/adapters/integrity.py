@@ -21,7 +21,7 @@ from backfill_assets.adapters.log_folder import LOG, check_log
 from backfill_assets.adapters.table_log import DeltaTableLog, open_table
 from backfill_assets.core.errors import BackfillError, StateError
 from backfill_assets.core.intervals import Ranges
-from backfill_assets.core.segments import is_adopted
+from backfill_assets.core.segments import NO_ROWS, is_adopted
 from backfill_assets.files.no_access import NoAccessError
 from backfill_assets.plan.versions import shown_segments
 from backfill_assets.state.approvals import DamagedApproval
@@ -71,7 +71,7 @@ def check_integrity(control: Control, warehouse: str, *, every_file: bool) -> In
     for name, pointer in pointers:
         problems += _tried(partial(with_counts, log, [pointer]), f"{name} {pointer.model}")[1]
         problems += [f"{name} {pointer.model} cannot be read: {c} {c.intervals}" for c in two_types(pointer)]
-    problems += _tried(partial(check_logs, control, warehouse, gone=False), "tables")[1]
+    problems += _tried(partial(check_logs, control, warehouse, pointers=False), "tables")[1]
     files, wrong = _files(environments or (), warehouse, every_file)
     with ThreadPoolExecutor(max_workers=4) as pool:
         damaged = [problem for problem in pool.map(_damage, files) if problem]
@@ -84,37 +84,51 @@ def check_integrity(control: Control, warehouse: str, *, every_file: bool) -> In
     )
 
 
-def check_logs(control: Control, warehouse: str, *, gone: bool = True) -> int:
+def check_logs(control: Control, warehouse: str, *, pointers: bool = True) -> int:
     """Look at the log of every version's table on a local disk, shown or not; returns how many there are.
 
-    Raises StateError, which names those that are damaged, or (`gone`) that an environment shows and that are not there,
-    and what to do with each.
+    Raises StateError, which names those that are damaged, or (`pointers`) that are not there, or not as far, as an
+    environment shows them, and what to do with each.
     """
     damaged = list[tuple[str, str, bool]]()
     shown = shown_segments(control.lasting())
     where = local(warehouse)
     found = sorted(log.parent for log in Path(where).glob(f"[!_.]*/*/{LOG}")) if where else []
     there = {(folder.parent.name, folder.name) for folder in found}
-    absent = {table for table in shown if not is_adopted(table[1])} - there if where and gone else set()
+    absent = {table for table in shown if not is_adopted(table[1])} - there if where and pointers else set()
     for table in sorted(absent):
         damaged.append((table_path(warehouse, *table), "an environment shows it, and it is gone", True))
     for folder in found:
+        segments = shown.get((folder.parent.name, folder.name), NO_ROWS)
+        last = max((segment.commit for segment in segments), default=-1)
         try:
-            check_log(str(folder))
+            if (head := check_log(str(folder))) < last and pointers:
+                damaged.append(
+                    (str(folder), f"an environment shows its commit {last}, and its log ends at {head}", True)
+                )
         except NoAccessError:
             raise
         except StateError as error:
-            damaged.append((str(folder), error.why, (folder.parent.name, folder.name) in shown))
+            damaged.append((str(folder), error.why, bool(segments)))
     if damaged:
         lost = [folder for folder, _, is_shown in damaged if not is_shown]
-        again = f"; no environment shows {', '.join(lost)}: deleted, `backfill apply` builds what is wanted of it again"
-        repair = "backfill warehouse --repair sets a newest entry aside that nobody was told of; "
-        first, last = repair if len(damaged) > len(absent) else "", again if lost else ""
         every = len(there | absent)
+        ways = ["what was acknowledged comes back from a backup (backfill restore SRC)"]
+        if len(damaged) > len(absent):
+            ways.insert(0, "backfill warehouse --repair sets a newest entry aside that nobody was told of")
+        if len(damaged) > len(lost):
+            ways.append(
+                "without one, move away what is left of a shown table: `backfill plan` names what puts other rows in "
+                "its place"
+            )
+        if lost:
+            ways.append(
+                f"no environment shows {', '.join(lost)}: deleted, `backfill apply` builds what is wanted of it again"
+            )
         raise StateError(
             f"the logs of {len(damaged)} of {every} tables are damaged or gone; nothing is read from them",
             why="; ".join(f"{folder}: {why}" for folder, why, _ in damaged),
-            fix=f"{first}what was acknowledged comes back from a backup (backfill restore SRC){last}",
+            fix="; ".join(ways),
         )
     return len(found)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from backfill_assets.adapters.named_tables import NamedTables
 from backfill_assets.adapters.session_kind import is_remote
 from backfill_assets.adapters.table_log import DeltaTableLog
+from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.settings import TableNames
@@ -42,6 +43,28 @@ def show_environment(
     """
     wanted = [m for m in environment.pointers if models is None or m in models]
     with_counts(DeltaTableLog(warehouse), [environment.pointers[m] for m in wanted])
+    return _put_views(spark, environment, warehouse, wanted, provisional)
+
+
+def show_readable(spark: SparkSession, environment: Environment, warehouse: str) -> dict[str, StateError]:
+    """Give the session the views of the models whose tables give what was promoted; of the others why they do not."""
+    log, lost = DeltaTableLog(warehouse), dict[str, StateError]()
+    for model, pointer in environment.pointers.items():
+        try:
+            with_counts(log, (pointer,))
+        except StateError as error:
+            lost[model] = error
+    _put_views(spark, environment, warehouse, [m for m in environment.pointers if m not in lost])
+    return lost
+
+
+def _put_views(
+    spark: SparkSession,
+    environment: Environment,
+    warehouse: str,
+    wanted: Sequence[str],
+    provisional: Mapping[str, Ranges] | None = None,
+) -> SparkSession:
     if is_shared_catalog(spark):
         return spark
     session: object = spark

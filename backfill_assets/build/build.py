@@ -21,7 +21,7 @@ from backfill_assets.build.events import (
     ModelStarted,
 )
 from backfill_assets.build.outcome import Failure, Outcome, Wait
-from backfill_assets.build.recheck import current_coverage, removals_of, removed
+from backfill_assets.build.recheck import current_coverage, refuse_lost, removals_of, removed
 from backfill_assets.build.worker import Worker
 from backfill_assets.core.errors import BackfillError, RunEndedError, StateError
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
@@ -134,6 +134,7 @@ def _carry_out(
             assert patch.scope.ids == (bench.ids.digest if bench.ids else ""), "other keys than those of the plan"
             job = replace(job, scope=patch.scope, ids=bench.ids, below=patch.below)
         if todo:
+            refuse_lost(bench, name, version, heads[name, version])
             create_table(bench, job.reading(bench.sources(name, todo[0])), todo[0])
             become_writer()
     except BackfillError as error:
@@ -191,6 +192,7 @@ def create_version(bench: Workbench, name: str) -> None:
     if not all(r.done for r in removals):
         raise removed(name)
     have, heads = current_coverage(bench, name)
+    refuse_lost(bench, name, bench.version(name), heads[name, bench.version(name)])
     heads = create_hollow(bench, name, heads)
     first = model.cadence.ceil(model.start)
     job = Job(model=model, version=bench.version(name), inputs=inputs_of(bench, model, have, heads))
@@ -277,11 +279,16 @@ def _record_failed(bench: Workbench, job: Job, batches: Sequence[Interval], why:
 
 def create_hollow(bench: Workbench, name: str, heads: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:
     """Make the tables of upstreams that nothing was built of: all that is read of them was declared empty. Returns the
-    heads with those of these tables: their first commit, which holds no row."""
+    heads with those of these tables: their first commit, which holds no row. None is made where a correction takes the
+    place of all that is shown of a table that is gone. Raises BuildError where one takes the place of a part of it."""
     found = dict(heads)
     for each, upstream in upstream_models(bench.project, bench.project.models[name]).items():
         version = bench.project.fingerprints[each]
         if found[each, version] < 0:
+            patch = bench.patches.get(each)
+            if patch and not patch.below.without(patch.intervals).in_table(version):
+                continue
+            refuse_lost(bench, each, version, found[each, version])
             there, seen = current_coverage(bench, each)
             above = create_hollow(bench, each, seen)
             first = upstream.cadence.ceil(upstream.start)

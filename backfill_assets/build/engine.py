@@ -20,7 +20,8 @@ from backfill_assets.state.tables import DataCommit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInput:
-    """An upstream model as a job reads it: one version at one commit, with restated days from the tables in `over`.
+    """An upstream model as a job reads it: one version at one commit, with restated days from the tables in `over`. All
+    of it is in these where the version has no table (`commit` is -1).
 
     `columns`: all, in the order in which the job's code reads them, whatever order the table has; none: the table's.
     """

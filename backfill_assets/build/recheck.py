@@ -9,9 +9,11 @@ from backfill_assets.build.bench import Workbench
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.missing import upstream_models
 from backfill_assets.plan.partial import UpstreamNow, outdated_partial
 from backfill_assets.plan.patch import segments_beside
+from backfill_assets.plan.versions import shown_segments
 from backfill_assets.state.ledger import DECIDING, Coverage, by_version
 from backfill_assets.state.removals import Removal
 from backfill_assets.state.seen import seen
@@ -70,3 +72,18 @@ def removed(name: str) -> BuildError:
         why="the janitor came first",
         fix="let `backfill janitor --apply` finish, then run this again: it is built anew",
     )
+
+
+def refuse_lost(bench: Workbench, name: str, version: str, head: int) -> None:
+    """Raise BuildError for a table that is gone (`head` is -1) and that an environment shows: made anew, its commits
+    would be others than those that are shown, and whoever reads these would get other rows."""
+    if head >= 0 or bench.control.versions.get(name, version) is None:
+        return
+    for environment in bench.control.lasting():
+        if part := shown_segments((environment,)).get((name, version)):
+            raise BuildError(
+                f"the table of {name} {version} is gone, and {environment.name} shows {part.covers} of it",
+                why="made anew, its commits would be others, and the views would show what they hold by now",
+                fix="restore the folder from a backup (backfill restore SRC); or put other rows in the place of all of "
+                f"them: {restate_command(restate_argument(name, part.covers))}, then promote it",
+            )

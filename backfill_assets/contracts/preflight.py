@@ -9,10 +9,12 @@ from pathlib import Path
 from backfill_assets.contracts.confirmed import stale_since
 from backfill_assets.contracts.impact import older_rows
 from backfill_assets.core.consumer import CONSUMERS_FILE, Consumer
-from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model, Project
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.category import Category
-from backfill_assets.plan.stages import Build, Plan
+from backfill_assets.plan.commands import restate_argument, restate_command
+from backfill_assets.plan.stages import Build, Plan, Promote
 from backfill_assets.state.environment import Environment
 
 
@@ -47,7 +49,7 @@ def preflight(project: Project, plan: Plan, grounds: Grounds) -> tuple[Gap, ...]
     Only what rewrites published history is blocked: new models and new days have no history to protect.
     """
     history = rewritten_models(plan, grounds.shown)
-    found = [f for name in plan.models for f in _model(project, name, grounds, blocking=name in history)]
+    found = [f for name in plan.models for f in _model(project, plan, name, grounds, blocking=name in history)]
     found += _consumers(project, plan, history)
     found += [f for s in plan.stages if isinstance(s, Build) for f in _sources(project, s, grounds)]
     return tuple(sorted(found, key=lambda f: not f.blocking))
@@ -81,7 +83,7 @@ def lacks(project: Project, model: Model, window: Interval, grounds: Grounds) ->
             yield upstream.name, missing
 
 
-def _model(project: Project, name: str, grounds: Grounds, *, blocking: bool) -> Iterator[Gap]:
+def _model(project: Project, plan: Plan, name: str, grounds: Grounds, *, blocking: bool) -> Iterator[Gap]:
     model = project.models[name]
     header = f"the header of {model.path.name}"
 
@@ -95,15 +97,28 @@ def _model(project: Project, name: str, grounds: Grounds, *, blocking: bool) -> 
     elif not any(a.kind == "unique_grain" and a.blocking for a in model.audits):
         yield missing("its key is not checked", f"let `unique_grain` block: remove its severity from {header}")
     pointer = grounds.shown.pointers.get(name)
-    if pointer and (gone := sorted({s.version for s in pointer.segments if (name, s.version) in grounds.gone})):
-        what = f"there is no way back: {grounds.shown.name} shows {', '.join(gone)}, whose table is gone"
-        yield missing(what, "restore the folder from a backup, or build that version again from its code")
+    if pointer and (gone := [s for s in pointer.segments if (name, s.version) in grounds.gone]):
+        lost, versions = Ranges.of(s.interval for s in gone), sorted({s.version for s in gone})
+        left = lost - _replaced(plan, name, pointer)
+        again = f", or replace all of it in one plan: {restate_command(restate_argument(name, lost))}" if left else ""
+        what = f"there is no way back: {grounds.shown.name} shows {', '.join(versions)}, whose table is gone"
+        yield missing(what, f"restore the folder from a backup{again}", blocks=bool(left))
     if not model.terms.validation_owner:
         remedy = f"add `contract: {{validation_owner: name@example.com}}` to {header}"
         yield missing("nobody is named who accepts its numbers", remedy, blocks=False)
     if not model.terms.late_rows:
         remedy = f"add `contract: {{late_rows: …}}` to {header}: until when rows of a day come, and what then"
         yield missing("it does not say what happens to late rows", remedy, blocks=False)
+
+
+def _replaced(plan: Plan, name: str, pointer: Pointer) -> Ranges:
+    """The intervals of which the plan shows no row that is shown now."""
+    if patch := plan.patches.get(name):
+        return NOTHING if patch.scope else patch.intervals
+    moved = {m.model: m.version for stage in plan.stages if isinstance(stage, Promote) for m in stage.models}
+    if plan.request.forward_only or moved.get(name, pointer.version) == pointer.version:
+        return older_rows(plan, name, pointer)
+    return pointer.covers
 
 
 def _consumers(project: Project, plan: Plan, history: frozenset[str]) -> Iterator[Gap]:

@@ -235,7 +235,17 @@ def test_doctor_misses_a_table_that_is_shown(house: House) -> None:
     control = house.open()
     assert check_logs(control, house.warehouse) == 1
     shown = control.environments.read("prod").pointers["a"]
-    shutil.rmtree(table_path(house.warehouse, "a", shown.version))
+    log = Path(table_path(house.warehouse, "a", shown.version)) / "_delta_log"
+    newest = max(log.glob("*.json"))
+    kept = newest.read_bytes()
+    for left in log.glob(f"{newest.stem}.*"):
+        left.unlink()
+    with pytest.raises(StateError, match=r"shows its commit \d+, and its log ends at \d+") as caught:
+        check_logs(control, house.warehouse)
+    assert "`backfill plan` names what puts other rows in its place" in (caught.value.fix or "")
+    newest.write_bytes(kept)
+    assert check_logs(control, house.warehouse) == 1
+    shutil.rmtree(log.parent)
     with pytest.raises(
         StateError, match=f"(?s)1 of 1 tables are damaged or gone.*a/{shown.version}: .*it is gone.*backup"
     ):

@@ -18,7 +18,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
 from backfill_assets.core.settings import Settings
 from backfill_assets.plan.category import Category, Change
-from backfill_assets.plan.patch import Patch
+from backfill_assets.plan.patch import Patch, RowScope
 from backfill_assets.plan.stages import Build, ModelVersion, Plan, Promote, Request
 from backfill_assets.state.environment import Environment
 from backfill_assets_tests.fakes import NOW, a_model, a_pointer, a_project, days, ranges
@@ -109,9 +109,22 @@ def test_an_empty_list_that_is_confirmed() -> None:
 
 
 def test_no_way_back() -> None:
-    """What is shown is gone: after a promotion there would be nothing to go back to."""
-    [found] = look(the_project(GOOD, READER), grounds=Grounds(shown=SHOWN, gone=frozenset({("a", "a-0")})))
-    assert found.blocking and "a-0" in found.what
+    """What is shown is gone: there is nothing to go back to. A plan that puts other rows in the place of all of it is
+    the way on; one that leaves a part of it is not."""
+    lost = Grounds(shown=SHOWN, gone=frozenset({("a", "a-0")}))
+    again = "backfill apply --restate a:2024-01-01..2024-01-10"
+
+    def patched(first: str, last: str, scope: RowScope | None = None) -> Plan:
+        return the_plan(patches={"a": Patch(version="a-0.1", intervals=ranges(days(first, last)), scope=scope)})
+
+    forward = replace(the_plan(), request=Request(forward_only=utc("2024-01-08")))
+    some_rows = patched("01", "10", RowScope(where="x = 1", columns=("x",)))
+    for plan, leaves in (
+        (the_plan(), False), (patched("01", "10"), False), (patched("03", "04"), True), (some_rows, True),
+        (forward, True),
+    ):  # fmt: skip
+        [found] = look(the_project(GOOD, READER), plan, lost)
+        assert "a-0" in found.what and found.blocking is leaves and (again in found.remedy) is leaves
 
 
 def test_sources_that_do_not_reach() -> None:
