@@ -12,10 +12,10 @@ from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.app.context import Context
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.contracts.publish import promoted_audits
-from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.segments import NO_ROWS, Segments
+from backfill_assets.core.segments import Segments, logic_of
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.published import published
 from backfill_assets.plan.versions import shown_segments
@@ -75,15 +75,19 @@ def find_outdated(context: Context, facts: Facts) -> dict[str, Ranges]:
     """Model → what is built of the version that is shown of it, itself shown nowhere yet, and of which the sources
     changed since; no session. `facts` were read just now.
 
-    What is shown would be late data, and is told by `find_late`; of what is not, nobody has seen a row.
+    What is shown would be late data, and is told by `find_late`; of what is not, nobody has seen a row. What a
+    correction is shown instead of was shown before: a rollback shows it again.
     """
-    shown = shown_segments(context.control.lasting())
+    seen: dict[tuple[str, str], Ranges] = {}
+    for (name, version), segments in shown_segments(context.control.lasting()).items():
+        key = name, logic_of(version)
+        seen[key] = seen.get(key, NOTHING) | segments.covers
     waiting: dict[str, Pointer] = {}
     for name, version in facts.environment.versions.items():
         if context.project.fingerprints.get(name) != version:
             continue
         model = context.project.models[name]
-        hidden = facts.coverage[name].built - shown.get((name, version), NO_ROWS).covers
+        hidden = facts.coverage[name].built - seen.get((name, version), NOTHING)
         if hidden and any(u.name in context.project.sources for u in model.upstreams):
             segments = Segments.of_table(version, facts.heads[name], hidden)
             waiting[name] = Pointer(

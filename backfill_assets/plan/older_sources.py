@@ -17,7 +17,7 @@ from typing import cast
 
 from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.interval_index import IntervalIndex
-from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model, Project, Source
 from backfill_assets.core.pin import Pin, Pins, made_anew
 from backfill_assets.core.pointer import Pointer
@@ -110,21 +110,21 @@ def older_rows(
 
 
 def came_between(project: Project, history: History, reach: Mapping[str, timedelta]) -> CameBetween:
-    """Whether something came to a source that a model reads, of an interval of it, after one batch read it and before
-    another one did. A source's history is read once, as far back as it goes, and looked through once for all intervals
+    """The parts of a model's interval of which something came to a source, after one batch read it and before another
+    one did. A source's history is read once, as far back as it goes, and looked through once for all intervals
     that the same two states were read of."""
     known: dict[Sequence[object], Ranges] = {}
     told = cache(lambda name: history(project.sources[name], 0))
 
-    def came(model: Model, source: str, part: Interval, one: Entry, other: Entry) -> bool:
+    def came(model: Model, source: str, part: Interval, one: Entry, other: Entry) -> Ranges:
         then, now = (cast(Pins, entry.inputs or {}).get(source) for entry in (one, other))
         if not then or not now or not _earlier(then, one.began, now, other.began):
-            return False
+            return NOTHING
         pair = _Pair(model=model.name, interval=part, then=then, began=one.began, shown=now, later=other.began)
         if (states := (source, *pair.states)) not in known:
             back = reach.get(model.name, timedelta())
             known[states] = _touched(project, source, pair, Ranges((ALL_TIME,)), told(source), back)
-        return bool(known[states] & Ranges((part,)))
+        return known[states] & Ranges((part,))
 
     return came
 

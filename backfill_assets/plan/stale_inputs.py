@@ -38,9 +38,9 @@ class StaleInput:
     shown: Segment
 
 
-CameBetween = Callable[[Model, str, Interval, Entry, Entry], bool]
-"""Whether something came to a source that a model reads, of an interval of it, after the batch of the first entry and
-before that of the second (`plan/older_sources.py`)."""
+CameBetween = Callable[[Model, str, Interval, Entry, Entry], Ranges]
+"""The parts of a model's interval of which something came to a source that it reads, after the batch of the first entry
+and before that of the second (`plan/older_sources.py`)."""
 
 
 def stale_inputs(
@@ -119,32 +119,35 @@ class _Tables:
             self._had[key] = _written(self.entries.get((model, version), ()), commit)
         return self._had[key]
 
-    def differ(self, model: str, part: Interval, read: Entry, shown: Entry) -> bool:
-        """Whether an interval's rows of two batches are known to be others: those that are shown are of another state
-        of the inputs and older, or something came in between to what both read, in a source or through models."""
+    def differ(self, model: str, part: Interval, read: Entry, shown: Entry) -> Ranges:
+        """The parts of an interval whose rows of two batches are known to be others: all of it where those that are
+        shown are of another state of the inputs and older, else those of which something came in between to what both
+        read, in a source or through models."""
         if read.inputs == shown.inputs:
-            return False
+            return NOTHING
         if shown.at < read.at:
-            return True
+            return Ranges((part,))
         if self.came is None or (reader := self.project.models.get(model)) is None:
-            return False
+            return NOTHING
+        found = NOTHING
         for name in (read.inputs or {}).keys() & (shown.inputs or {}).keys():
-            if name in self.project.sources and self.came(reader, name, part, read, shown):
-                return True
-            above = self.project.models.get(name)
-            windows = needed(reader, above, part) if above else ()
-            if any(self._differ_above(name, window, read, shown) for window in windows):
-                return True
-        return False
+            if name in self.project.sources:
+                found |= self.came(reader, name, part, read, shown)
+            elif above := self.project.models.get(name):
+                for window in needed(reader, above, part):
+                    late = self._differ_above(name, window, read, shown)
+                    found |= Ranges.of(affected_interval(reader, above, each) for each in late) & Ranges((part,))
+        return found
 
-    def _differ_above(self, upstream: str, window: Interval, read: Entry, shown: Entry) -> bool:
+    def _differ_above(self, upstream: str, window: Interval, read: Entry, shown: Entry) -> Ranges:
         """The same of the rows of an upstream that both read."""
         there = IntervalIndex(self._read_by(upstream, window, shown))
-        return any(
-            self.differ(upstream, common, one, other)
+        return Ranges.of(
+            late
             for part, one in self._read_by(upstream, window, read)
             for where, other in there.meeting(part)
             if (common := where.intersection(part)) is not None
+            for late in self.differ(upstream, common, one, other)
         )
 
     def _read_by(self, upstream: str, window: Interval, entry: Entry) -> Iterator[tuple[Interval, Entry]]:
@@ -199,10 +202,8 @@ def _read_other(
         yield from tables.lacked(upstream, version, commit, parts)
         for part, entry in tables.at(upstream, version, commit).batches(parts):
             if other_logic:
-                late = tables.differ(upstream, part, entry, newest)
-            else:
-                late = (entry.at, entry.inputs) != (newest.at, newest.inputs)
-            if late:
+                yield from tables.differ(upstream, part, entry, newest)
+            elif (entry.at, entry.inputs) != (newest.at, newest.inputs):
                 yield part
         if not other_logic:
             for part, entry in tables.refused(upstream, version, commit, parts):

@@ -14,6 +14,7 @@ from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.older_sources import Computed, History, OlderRows, computed, older_rows
 from backfill_assets.plan.patch import affected_interval
 from backfill_assets.plan.stale_inputs import StaleInput, stale_inputs
+from backfill_assets.promote.tables_again import reads_before
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import EntriesByVersion
 
@@ -61,8 +62,15 @@ def older_reads(
         Computed(model=f.model, interval=part, read=f.sources, began=facts.now) for f in frozen for part in f.intervals
     ]
     over = {n: model.expected(facts.now) - facts.coverage[n].lapsed for n, model in near.items()}
+    others = _other_reads(project, shown, then, over, near.keys() | beside, said) if beside else ()
+    told = {(each.model, each.upstream): each.intervals for each in others}
+    again = (
+        replace(each, intervals=rest)
+        for each in reads_before(project, shown, then, {n: over[n] for n in ours}, said, entries, history, reach)
+        if (rest := each.intervals - told.get((each.model, each.upstream), NOTHING))
+    )
     return OlderReads(
-        upstreams=(*(_other_reads(project, shown, then, over, near.keys() | beside, said) if beside else ()), *left),
+        upstreams=(*others, *again, *left),
         sources=older_rows(project, shown, rows, said, history, reach, facts.zones),
         to_come=older_rows(project, shown, to_come, said, history, reach, facts.zones) if to_come else (),
     )

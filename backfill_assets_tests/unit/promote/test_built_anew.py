@@ -11,12 +11,13 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.ledger_edits import withdraw
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.rollback import roll_back
-from backfill_assets.app.watch import watch_environment
+from backfill_assets.app.watch import find_outdated, watch_environment
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Interval, utc
+from backfill_assets.plan.stages import Request
 from backfill_assets.watch.notice import NoticeKind
-from backfill_assets_tests.projects import small_project, write_events
-from backfill_assets_tests.unsparked import changed, extend, promoted, unsparked
+from backfill_assets_tests.projects import days, small_project, write_events
+from backfill_assets_tests.unsparked import build, changed, extend, promoted, prove, unsparked
 
 
 @pytest.fixture
@@ -70,3 +71,28 @@ def test_what_came_elsewhere_is_no_matter(gone_on: Path, day: str) -> None:
     ended = roll_back(place, None).ended
     assert ended.moved is not None, ended.obstacles
     assert drifted(place) == []
+
+
+def test_what_a_restatement_replaced_is_not_held_back(gone_on: Path) -> None:
+    """A row came late, and its day was restated. A routine run leaves the rows of before alone: they were shown, and a
+    rollback shows them again."""
+    late(gone_on, "2024-01-02")
+    place = unsparked(gone_on, user="dev")
+    build(place, Request(restate=(("daily", days("2024-01-02")),)))
+    [plan] = [record.id for record in place.control.plans.all() if record.live]
+    prove(place, plan)
+    assert promote_plan(place, plan=plan).verdict.open
+    place = unsparked(gone_on, user="dev")
+    assert find_outdated(place, place.facts()) == {}
+    assert roll_back(place, None, dry_run=True).ended.obstacles == ()
+
+
+def test_what_was_held_back_and_is_older_by_now(gone_on: Path) -> None:
+    """Nobody was shown the fifth day yet when a row of it came."""
+    write_events(gone_on, days=5)
+    settings = gone_on / "backfill.yml"
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"clock": "2024-01-06"}))
+    build(unsparked(gone_on, user="dev"))
+    late(gone_on, "2024-01-05")
+    place = unsparked(gone_on, user="dev")
+    assert {name: str(found) for name, found in find_outdated(place, place.facts()).items()} == {"daily": "2024-01-05"}

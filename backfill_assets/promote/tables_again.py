@@ -1,0 +1,72 @@
+"""Which rows of a table that is shown again were computed before something came to a source that what is shown beside
+them has read?
+
+A model whose code was reverted, or whose candidate waited, takes its table of before. Where what it reads has other
+logic by now, of which it reads nothing, its batches say nothing of the rows that are shown beside them, and nothing
+compares their data, as is done for models that keep the table that is shown. What came to the sources tells it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, cast
+
+from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.model import Model, Project
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.reach import reach
+from backfill_assets.core.segments import logic_of
+from backfill_assets.plan.missing import upstream_models
+from backfill_assets.plan.older_sources import History, came_between, told_once
+from backfill_assets.plan.stale_inputs import StaleInput, stale_inputs
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.ledger import EntriesByVersion, Kind
+
+
+def reads_before(
+    project: Project,
+    shown: Environment,
+    then: Mapping[str, Pointer],
+    about: Mapping[str, Ranges],
+    known: EntriesByVersion,
+    entries: Callable[[Collection[str]], EntriesByVersion],
+    history: History,
+    late: Mapping[str, timedelta],
+) -> tuple[StaleInput, ...]:
+    """What of the models that it is `about` would be shown `then` in a table that is not shown now, beside rows of
+    which something had come to the sources in between. `known` are the entries of these models and of what they read,
+    `entries` asks for more; `late`: by model, how much earlier than a source says what came to it may belong."""
+    again = [
+        name
+        for name in about
+        if (name in then and (name not in shown.pointers or shown.pointers[name].version != then[name].version))
+        and _reads_other_logic(project.models[name], then, known)
+    ]
+    if not again:
+        return ()
+    names = {*again, *(u.name for n in again for u in project.models[n].upstreams)}
+    above = reach(again, lambda n: upstream_models(project, project.models[n]) if n in project.models else ())
+    more = set(above) - {name for name, _ in known}
+    every = {**known, **entries(more)} if more else known
+    seen = replace(shown, pointers={name: p for name, p in then.items() if name in names})
+    came = came_between(project, told_once(history), late)
+    return tuple(
+        replace(each, intervals=left)
+        for each in stale_inputs(project, seen, every, came)
+        if each.model in again and (left := each.intervals & about[each.model])
+    )
+
+
+def _reads_other_logic(model: Model, then: Mapping[str, Pointer], known: EntriesByVersion) -> bool:
+    """Whether a batch of the model's table read an upstream by other logic than that which would be shown."""
+    logics = {u.name: {s.logic for s in then[u.name].segments} for u in model.upstreams if u.name in then}
+    for version in dict.fromkeys(segment.version for segment in then[model.name].segments):
+        for entry in known.get((model.name, version), ()):
+            read = cast(Mapping[str, Mapping[str, Any]], entry.inputs or {}) if entry.kind is Kind.BUILT else {}
+            for name, there in logics.items():
+                said = read.get(name, {})
+                if "version" in said and logic_of(said["version"]) not in there:
+                    return True
+    return False
