@@ -111,7 +111,7 @@ def rollback(
     """Point prod back at an older release, in one step.
 
     Days that prod has gained since are kept: what the older version lacks of them is built and audited first, by its
-    stored code. A rollback is a release too: another one undoes it.
+    stored code. A rollback is a release too: to undo it, name the one before it.
     """
     from backfill_assets.cli.rollback import run_rollback
 

@@ -66,6 +66,12 @@ def run_rollback(
 def print_look(found: Rollback, proofs: Sequence[Readability], *, at_once: bool) -> None:
     """What would move, and what the older version lacks."""
     console, to = out(), found.release
+    if found.done:
+        when = f"{found.done.at:%Y-%m-%d %H:%M} UTC, by {found.done.by or 'nobody knows whom'}"
+        console.print(f"{found.environment.name} was rolled back already: {found.done.id} ({when})")
+        console.print(styled("To undo that: [bold]backfill rollback {}[/]", to.id))
+        console.print(styled("To go further back name a release: [bold]backfill releases[/]"))
+        return
     if to.shows_nothing:
         console.print(Text(f"Out of {found.environment.name}: its rows stay until the janitor comes"))
     else:
@@ -120,7 +126,7 @@ def print_end(ended: RolledBack, *, at_once: bool) -> None:
             Text(f"{begins} ")
             + Text(f"{len(found.steps)} {'model' if len(found.steps) == 1 else 'models'}", style="bold")
             + Text(f" {of} {found.environment.name} in one commit ({_made(ended) or 'views went'}). To undo it: ")
-            + Text("backfill rollback", style="bold")
+            + Text(f"backfill rollback {found.undo}", style="bold")
         )
         for each in found.apart if at_once else ():
             what = f"{each.model} {short(each.intervals)}: computed from rows of {each.upstream} that are out of sight"
@@ -145,6 +151,7 @@ def rollback_json(found: Rollback, proofs: Sequence[Readability], obstacles: Seq
     return {
         "environment": found.environment.name,
         "back_to": found.release.id,
+        "done": found.done.id if found.done else None,
         "steps": [
             {
                 "model": s.model,

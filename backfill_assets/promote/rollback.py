@@ -58,6 +58,10 @@ class Rollback:
     """What is to be recorded first: versions that stay, which the code computes without what goes."""
     project: Project | None = field(default=None, repr=False)
     """The project as the older release shows it, when everything in it can still be executed."""
+    undo: str = ""
+    """The release that was the last one: named, it undoes the rollback."""
+    done: Release | None = None
+    """The rollback that was the last change, where no release was named: then there is nothing left to do."""
 
     @property
     def pointers(self) -> tuple[Pointer, ...]:
@@ -74,21 +78,28 @@ class Rollback:
 
 
 def find_older(releases: Sequence[Release], name: str | None, models: Collection[str] = ()) -> Release:
-    """The release to go back to: the named one, or the one before the last that did more than routine runs do.
+    """The release to go back to: the named one, or the one before the last change.
 
-    `models` says to which of them (empty: to any). Raises PromotionError when there is none.
+    `models` says of which of them (empty: of any). Raises PromotionError when there is none.
     """
     if name is not None:
         return find_release(releases, name)
-    for before, last in reversed(list(pairwise(releases))):
-        if not last.settling and any(not m.growth and (not models or m.model in models) for m in last.moves):
-            return before
+    if (change := last_change(releases, models)) is not None:
+        return change[0]
     about = f" of {', '.join(models)}" if models else ""
     raise PromotionError(
         f"there is no older release{about} to go back to",
         why="its first release is what is shown, and new intervals" if releases else "there was no release yet",
         fix="see `backfill releases`",
     )
+
+
+def last_change(releases: Sequence[Release], models: Collection[str] = ()) -> tuple[Release, Release] | None:
+    """The last release that did more than routine runs do, after the one before it."""
+    for before, last in reversed(list(pairwise(releases))):
+        if not last.settling and any(not m.growth and (not models or m.model in models) for m in last.moves):
+            return before, last
+    return None
 
 
 def propose_rollback(
@@ -108,6 +119,8 @@ def propose_rollback(
     since, and has nothing to do with the rest; so it is where models are named.
 
     Of models that are named, and that the code does not have any more, it may be `nothing`: they are not shown then.
+    Where no release is named and the last change is a rollback, that is `done`: somebody who was killed, or another
+    one, runs it again. The release before it is named to undo it; then what settled since stays as well.
     """
     seen = control.environments.read(environment)
     releases, versions = control.releases.all(environment), control.versions.all()
@@ -117,7 +130,11 @@ def propose_rollback(
         _refuse_code(project, seen, chosen)
         older, then = before_all(environment), dict[str, Pointer]()
     else:
-        older = find_older(releases, release, chosen)
+        older, change = find_older(releases, release, chosen), last_change(releases, chosen)
+        if change is not None and change[1].back_to and older == change[0]:
+            if release is None:
+                return Rollback(environment=seen, after=seen, release=older, steps=(), done=change[1])
+            exact = False
         then = shown_at(seen.pointers, releases, older)
     moves = [m for r in releases if r.revision > older.revision for m in r.moves if not m.growth]
     over = {m.model: Ranges.of(i for o in moves if o.model == m.model for i in o.changed or ()) for m in moves}
@@ -167,6 +184,7 @@ def propose_rollback(
         environment=seen,
         after=after,
         release=older,
+        undo=releases[-1].id if releases else "",
         steps=tuple(steps),
         settled=settled,
         obstacles=tuple(obstacles),
