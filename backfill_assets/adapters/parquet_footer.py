@@ -54,8 +54,12 @@ def _columns(said: Any) -> tuple[Column, ...] | None:
         columns = arrow_columns(schema)
     except (ArrowException, UnicodeError):
         return None
+    leaves = [said.schema.column(i) for i in range(said.num_columns)]
+    older = {leaf.path for leaf in leaves if leaf.physical_type == "INT96"}  # what Spark writes, and reads, by default
     return tuple(
-        replace(column, type=NANOSECONDS) if str(field.type).startswith("timestamp[ns") else column
+        replace(column, type="timestamp" if field.name in older else NANOSECONDS)
+        if str(field.type).startswith("timestamp[ns")
+        else column
         for column, field in zip(columns, schema, strict=True)
     )
 

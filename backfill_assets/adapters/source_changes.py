@@ -14,13 +14,13 @@ from datetime import date, datetime, timedelta
 from typing import Any, cast
 from urllib.parse import unquote
 
-from backfill_assets.adapters.csv_days import is_readable
 from backfill_assets.adapters.log_entry import flaw
 from backfill_assets.adapters.source_days import (
     MOST_FILES,
     delta_days,
     file_days,
     physical_name,
+    readable_texts,
     source_days,
     value_span,
 )
@@ -184,7 +184,7 @@ def _files(source: Source, root: str) -> SourceHistory:
         return SourceHistory(unwatched=f"there are no files at {root}")
     if len(files) > MOST_FILES:
         return SourceHistory(unwatched=f"it has more than {MOST_FILES} files: to look at each takes too long")
-    read = source.time_column is not None and is_readable(source, files)
+    read = readable_texts(source, files)
     days = each_file(files, lambda file: _days_of(file, source, read=read))
     changes = [
         SourceChange(name="/".join(file.inside), touches=touched, at=file.written)
@@ -193,8 +193,8 @@ def _files(source: Source, root: str) -> SourceHistory:
     return SourceHistory(changes=changes, digest=digest_of(files))
 
 
-def _days_of(file: SourceFile, source: Source, *, read: bool) -> Ranges | None:
-    """By the time column's folder, a Parquet footer or CSV rows; else by a folder or file that is named by a day."""
+def _days_of(file: SourceFile, source: Source, *, read: str | None) -> Ranges | None:
+    """By the time column's folder, a Parquet footer or a text's rows; else by a folder or file that a day names."""
     if source.time_column is not None and (said := file_days(file, source, read=read)) is not None:
         return said
     for part in (*file.inside[:-1], file.inside[-1].split(".")[0]):

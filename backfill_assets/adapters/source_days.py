@@ -1,4 +1,4 @@
-"""For which time does a source have rows? From partition values, file statistics, small CSV files: no JVM."""
+"""For which time does a source have rows? From partition values, file statistics, small CSV and JSON files: no JVM."""
 
 from __future__ import annotations
 
@@ -9,16 +9,41 @@ from datetime import date, datetime
 from typing import Any, cast
 from urllib.parse import unquote
 
-from backfill_assets.adapters.csv_days import csv_days, is_readable, span_of
+from backfill_assets.adapters.csv_days import csv_days
+from backfill_assets.adapters.json_days import json_days
 from backfill_assets.adapters.parquet_footer import parquet_footer, python_value
 from backfill_assets.adapters.source_files import SourceFile, can_list, each_file, files_at
 from backfill_assets.adapters.source_table import source_table
+from backfill_assets.adapters.time_texts import OF_TYPE, span_of, time_pattern
 from backfill_assets.core.intervals import NOTHING, Ranges, utc
 from backfill_assets.core.model import Source
 from backfill_assets.plan.source_bytes import SourcePart
 
 MOST_FILES = 5_000
 """Looking at the footers of more Parquet files would make planning slow."""
+MOST_BYTES = 64 * 1024 * 1024
+"""So would reading more of a source's texts."""
+_HARMLESS = frozenset(
+    {"mode", "inferschema", "columnnameofcorruptrecord", "samplingratio", "locale", *OF_TYPE.values()}
+)
+_KNOWN_OPTIONS = {
+    "csv": _HARMLESS
+    | {
+        "header",
+        "sep",
+        "delimiter",
+        "quote",
+        "escape",
+        "multiline",
+        "nullvalue",
+        "enforceschema",
+        "encoding",
+        "charset",
+    }
+    | {"emptyvalue", "nanvalue", "positiveinf", "negativeinf", "maxcolumns", "maxcharspercolumn"},
+    "json": _HARMLESS | {"primitivesasstring", "dropfieldifallnull", "allownonnumericnumbers"},
+}
+"""By format, options under which it can be told how a time is written; under others nothing is concluded."""
 
 
 @dataclass(slots=True)
@@ -58,7 +83,7 @@ def source_parts(source: Source, pin: Mapping[str, object]) -> list[SourcePart] 
     files = files_at(source.path)
     if source.time_column is None or len(files) > MOST_FILES:
         return [SourcePart(days=None, bytes=file.bytes) for file in files]
-    read, days = is_readable(source, files), list[Ranges | None]()
+    read, days = readable_texts(source, files), list[Ranges | None]()
     for span in each_file(files, lambda file: file_days(file, source, read=read)):
         days.append(span)
         if span is None:  # nothing is known of the whole, whatever the others say
@@ -121,15 +146,25 @@ def physical_name(table: Any, column: str) -> str:
     return column.lower()
 
 
-def file_days(file: SourceFile, source: Source, *, read: bool = False) -> Ranges | None:
-    """By a folder's name (`ds=2024-03-01`), or by the footer of a Parquet file; of CSV files by their rows (`read`)."""
+def readable_texts(source: Source, files: Sequence[SourceFile]) -> str | None:
+    """The `time_pattern` by which a source's CSV or JSON files are read for their times; None where they are too much
+    for that, or its options say something else of them."""
+    known = _KNOWN_OPTIONS.get(source.format)
+    if known is None or source.time_column is None or any(name.lower() not in known for name in source.options):
+        return None
+    return time_pattern(source) if sum(file.bytes for file in files) <= MOST_BYTES else None
+
+
+def file_days(file: SourceFile, source: Source, *, read: str | None = None) -> Ranges | None:
+    """By a folder's name (`ds=2024-03-01`), or by the footer of a Parquet file; of texts by their rows (`read` by this
+    pattern)."""
     column = cast(str, source.time_column).lower()
     for part in file.inside[:-1]:
         name, equals, value = part.partition("=")
         if equals and name.lower() == column:
             return value_span(unquote(value), unquote(value))
-    if read:
-        return csv_days(file, source)
+    if read is not None:
+        return (csv_days if source.format == "csv" else json_days)(file, source, read)
     return _footer(file, column) if source.format == "parquet" else None
 
 

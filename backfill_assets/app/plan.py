@@ -22,6 +22,7 @@ from backfill_assets.plan.plan import by_now, make_plan
 from backfill_assets.plan.stages import Build, Plan, PlanWarning, Request
 from backfill_assets.plan.stored import stored_plan, stored_request
 from backfill_assets.plan.uncovered import Uncovered, uncovered
+from backfill_assets.plan.unknown_days import unknown_days
 from backfill_assets.promote.lifecycle import find_plan, read_claim
 from backfill_assets.promote.planned import refuse_other_code
 from backfill_assets.state.plans import PlanRecord
@@ -48,7 +49,8 @@ def plan_request(
     claim = claim_of(context, plan) if resume else Claim()
     if resume and not request.restate:
         plan = resumed(context.project, context.control, context.pins, plan, claim)
-    plan = replace(plan, warnings=(*plan.warnings, *find_odd_files(context, plan)))
+    unknown = unknown_days(context.project, plan, context.source_days(plan.sources))
+    plan = replace(plan, warnings=(*plan.warnings, *find_odd_files(context, plan), *unknown))
     return with_measured_batches(context, facts, plan, claim)
 
 

@@ -294,10 +294,18 @@ def named_by_text(sql: Sql) -> Iterator[int]:
             yield token.line
 
 
+_NO_ALIAS = frozenset(
+    {"ANTI", "CROSS", "EXCEPT", "FULL", "INNER", "INTERSECT", "JOIN", "LATERAL", "LEFT", "MINUS", "NATURAL", "ON",
+     "RIGHT", "SEMI", "UNION", "USING"}
+)  # fmt: skip
+"""Spark's reserved words of a table's alias ("strict non-reserved" in its SQL reference)."""
+
+
 def splice(code: str, replacements: Mapping[str, str]) -> str:
     """The same text with other tables: `replacements` maps lower-cased dotted names to relation names.
 
-    A reference without an alias gets its own last part as one, so that columns qualified with it still resolve.
+    A reference without an alias gets its own last part as one, so that columns qualified with it still resolve; quoted
+    where Spark takes the word for a part of a join.
 
     >>> splice("SELECT raw.events.id FROM raw.events -- all", {"raw.events": "v1"})
     'SELECT events.id FROM v1 AS events -- all'
@@ -412,7 +420,8 @@ def _after_sample(tokens: list[Token], after: int) -> int:
 
 def _last_part(code: str, reference: Reference) -> str:
     last = reference.node.parts[-1]
-    return code[last.meta_get("start") : last.meta_get("end") + 1]
+    said = code[last.meta_get("start") : last.meta_get("end") + 1]
+    return f"`{said}`" if said.upper() in _NO_ALIAS else said
 
 
 def _parameters(tokens: list[Token], named: set[str]) -> dict[str, int]:

@@ -101,23 +101,30 @@ def _unsettled(look: WatchFacts, held: Mapping[str, Ranges]) -> dict[str, Ranges
         if model is None or pointer is None:
             continue
         open_ = look.settling.open_to_change(name, model.calendar, pointer.covers) - held.get(name, NOTHING)
-        if open_ and (stale := _stale(look, model, pointer, {}, back).intervals & open_):
+        if open_ and (stale := _stale(look, model, pointer, {}, back, vague_is_all=True).intervals & open_):
             found[name] = stale
     return found
 
 
 def _stale(
-    look: WatchFacts, model: Model, pointer: Pointer, blind: dict[str, str], back: timedelta = timedelta()
+    look: WatchFacts,
+    model: Model,
+    pointer: Pointer,
+    blind: dict[str, str],
+    back: timedelta = timedelta(),
+    *,
+    vague_is_all: bool = False,
 ) -> _Found:
     """What its sources changed since, and into `blind` what they do not let anybody tell. `back`: how much earlier than
-    a source says what it changed may belong."""
+    a source says what it changed may belong. `vague_is_all`: files that came and do not say their days have rows of
+    any."""
     found, parts = _Found(), Ranges()
     for source in [u.name for u in model.upstreams if u.name in look.project.sources]:
         history = look.histories.get(source, SourceHistory(unwatched="nobody looked at it"))
         if history.unwatched:
             blind[source] = f"late rows cannot be noticed: {history.unwatched}"
         else:
-            parts = parts | _of_source(look, model, pointer, source, history, found, blind, back)
+            parts = parts | _of_source(look, model, pointer, source, history, found, blind, back, vague_is_all)
     whole = Ranges.of(model.cadence.cover(part) for part in parts)
     found.intervals = whole & pointer.covers & model.expected(look.now)
     return found
@@ -132,6 +139,7 @@ def _of_source(
     found: _Found,
     blind: dict[str, str],
     back: timedelta,
+    vague_is_all: bool,
 ) -> Ranges:
     """The parts of what is shown that one source touched since they were built; why goes into `found`."""
     expected, parts = model.expected(look.now), list[Interval]()
@@ -165,7 +173,9 @@ def _of_source(
             )
         touched, changes, vague = since(said, began, batch)
         mine = Ranges((part,)) & expected
-        if vague and mine and (timeless or "files" in said):  # such sources change all the time: no alarm each day
+        came = vague_is_all and all(c.at is not None for c in changes if c.touches is None)  # none went
+        always = timeless or ("files" in said and not came)  # such sources change all the time: no alarm each day
+        if vague and mine and always:
             names = _named({c.name for c in changes if c.touches is None})
             blind[source] = (
                 f"which days these touch cannot be told, {model.name} was built before: {names}; "

@@ -126,7 +126,7 @@ def test_a_header_of_something_else_is_refused(tmp_path: Path, text: str, what: 
     assert FilePins().pin(source(tmp_path))["count"] == 2
     with pytest.raises(PlanError, match=what):
         by_header(source(tmp_path), files_at(str(tmp_path)))
-    assert csv_days(files_at(str(tmp_path))[1], source(tmp_path)) is None, "nothing is concluded of it"
+    assert csv_days(files_at(str(tmp_path))[1], source(tmp_path), "") is None, "nothing is concluded of it"
 
 
 @pytest.mark.parametrize(("mode", "same"), [("PERMISSIVE", True), ("failfast", True), ("DROPMALFORMED", False)])
@@ -146,7 +146,7 @@ def test_a_column_that_is_there_twice_is_refused(tmp_path: Path) -> None:
 def test_its_days_are_those_of_the_named_column(tmp_path: Path) -> None:
     write(tmp_path, a="net,vat,at\n1,2,2024-01-03 10:00:00\n3,4,2024-01-05 11:00:00\n")
     [file] = files_at(str(tmp_path))
-    assert str(csv_days(file, source(tmp_path))).startswith("2024-01-03")
+    assert str(csv_days(file, source(tmp_path), "")).startswith("2024-01-03")
     assert csv_days(file, source(tmp_path, enforceSchema="true")) is None, "the first column holds no time"
 
 

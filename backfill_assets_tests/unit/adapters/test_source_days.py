@@ -12,11 +12,15 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 from pyarrow import parquet
+from pyarrow.parquet import write_table
 
+from backfill_assets.adapters.parquet_footer import parquet_footer
 from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.adapters.source_days import source_days
+from backfill_assets.adapters.source_files import files_at
 from backfill_assets.core.intervals import Cadence, Ranges, utc
 from backfill_assets.core.model import Column, Source
+from backfill_assets.plan.odd_files import NANOSECONDS
 from backfill_assets.plan.stages import Request
 from backfill_assets.plan.uncovered import uncovered
 from backfill_assets_tests.fakes import World, a_model, days, ranges
@@ -72,6 +76,15 @@ def test_parquet_footers_say_it(tmp_path: Path) -> None:
     rows("2024-01-05T05:00").to_parquet(tmp_path / "b.parquet")
     rows().to_parquet(tmp_path / "c.parquet")
     assert touched(source_days(a_source(tmp_path, "parquet"), {})) == "2024-01-03, 2024-01-05"
+
+
+@pytest.mark.parametrize(("written", "type_"), [(True, "timestamp"), (False, NANOSECONDS)], ids=["INT96", "INT64"])
+def test_instants_as_spark_writes_them(tmp_path: Path, written: bool, type_: str) -> None:
+    """Spark reads its own, of twelve bytes, in which Arrow finds nanoseconds as well."""
+    frame = pa.table({"at": pa.array([1704240000000000000], pa.timestamp("ns"))})
+    write_table(frame, tmp_path / "a.parquet", use_deprecated_int96_timestamps=written)
+    said = parquet_footer(files_at(str(tmp_path))[0], None)
+    assert said is not None and said.columns is not None and [c.type for c in said.columns] == [type_]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
@@ -211,6 +224,59 @@ def test_small_csv_files_say_it(
     assert (said if said is None else touched(said)) == found
 
 
+TYPED = [
+    ('day,note\n2024-01-03,"a ""b"" c"\n2024-01-05,\n', "date", {"escape": '"'}, "2024-01-03..2024-01-05"),
+    ('day,note\n2024-01-03,"a \\" c, d"\n2024-01-05,\n', "date", {"escape": "\\"}, "2024-01-03..2024-01-05"),
+    ("day\n03/01/2024\n10/12/2023\n", "date", {"dateFormat": "dd/MM/yyyy"}, "2023-12-10..2024-01-03"),
+    ("day\n3.1.2024 05:00\n", "timestamp", {"timestampFormat": "d.M.yyyy HH:mm"}, "2024-01-03"),
+    ("day\n20240103\nnever\n", "date", {"dateFormat": "yyyyMMdd"}, "2024-01-03"),
+    ("day\n2024-01-03\n", "date", {"timestampFormat": "dd/MM/yyyy"}, "2024-01-03"),
+    ("day\n2024-01-03T05:00Z\n", "timestamp", {"timestampFormat": "yyyy-MM-dd'T'HH:mmX"}, "2024-01-03"),
+    ("day\n2024-01-03\n", "string", {"dateFormat": "dd/MM/yyyy", "locale": "de-DE"}, "2024-01-03"),
+    ("day\n3 Jan 2024\n", "date", {"dateFormat": "d MMM yyyy"}, None),
+    ("day\n05:00 03/01/2024\n", "timestamp", {"timestampFormat": "HH:mm dd/MM/yyyy"}, None),
+    ("day\n01/24\n", "date", {"dateFormat": "MM/yy"}, None),
+    ("day,name\n2024-01-03,M\u00fcller\n", "date", {"encoding": "ISO-8859-1"}, "2024-01-03"),
+    ("day\n2024-01-03\n", "date", {"encoding": "no-such"}, None),
+    ("day\n2024-01-03\n", "date", {"comment": "#"}, None),
+]
+
+
+@pytest.mark.parametrize(("text", "kind", "options", "found"), TYPED)
+def test_csv_files_by_their_options(
+    tmp_path: Path, text: str, kind: str, options: dict[str, str], found: str | None
+) -> None:
+    """How a time is written is an option of its type: it is followed as far as its day goes."""
+    (tmp_path / "a.csv").write_bytes(text.encode("latin-1"))
+    columns = (Column(name="day", type=kind), Column(name="note", type="string"), Column(name="name", type="string"))
+    there = tuple(c for c in columns if c.name in text.partition("\n")[0].split(","))
+    source = replace(a_source(tmp_path, "csv", "day"), options={"header": "true", **options}, columns=there)
+    said = source_days(source, {})
+    assert (said if said is None else touched(said)) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "found"),
+    [
+        ('{"day": "2024-01-03", "n": {"a": [1, "x"]}}\n{"n": 2, "day": "2024-01-05"}\n', {}, "2024-01-03..2024-01-05"),
+        ('{"day": "03/01/2024"}\n', {"dateFormat": "dd/MM/yyyy"}, "2024-01-03"),
+        ('{"day": "2024-01-03"}\n{"n": 1}\n{"day": null}\n', {}, "2024-01-03"),
+        ("", {}, "nothing"),
+        ('{"day": 1704240000}\n', {}, None),
+        ('{"Day": "2024-01-03"}\n', {}, None),
+        ('[{"day": "2024-01-03"}]', {}, None),
+        ('{"day": "2024-01-03"}\n{"day": \n', {}, None),
+        ('{"day": "2024-01-03"}\n', {"multiLine": "true"}, None),
+    ],
+)
+def test_small_json_files_say_it(tmp_path: Path, text: str, options: dict[str, str], found: str | None) -> None:
+    """By their lines. Spark tells capital letters apart there."""
+    (tmp_path / "a.json").write_text(text)
+    columns = (Column(name="day", type="date"),)
+    said = source_days(replace(a_source(tmp_path, "json", "day"), options=options, columns=columns), {})
+    assert (said if said is None else touched(said)) == found
+
+
 def test_large_csv_files_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planning stays quick; gzip is read as well."""
     import gzip
@@ -218,7 +284,7 @@ def test_large_csv_files_are_not_read(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"at\n2024-01-03\n"))
     source = a_csv(tmp_path, header="true")
     assert touched(source_days(source, {})) == "2024-01-03"
-    monkeypatch.setattr("backfill_assets.adapters.csv_days.MOST_BYTES", 5)
+    monkeypatch.setattr("backfill_assets.adapters.source_days.MOST_BYTES", 5)
     assert source_days(source, {}) is None
 
 

@@ -10,7 +10,7 @@ from backfill_assets.sql.constant_texts import may_spell_clock
 from backfill_assets.sql.expression_types import expression_type
 from backfill_assets.sql.parsing import LostTablesError, SqlError, parse, splice
 
-TABLES = {"a": "t_a", "b": "t_b", "raw.ev": "delta.`/x`"}
+TABLES = {"a": "t_a", "b": "t_b", "raw.ev": "delta.`/x`", "raw.semi": "v1"}
 CASES = [
     ("SELECT a.x FROM a", "SELECT a.x FROM t_a AS a"),
     ("SELECT * FROM `A` x JOIN A AS y", "SELECT * FROM t_a x JOIN t_a AS y"),
@@ -30,6 +30,7 @@ CASES = [
     ("SELECT /*+ BROADCAST(a) */ * FROM a", "SELECT /*+ BROADCAST(a) */ * FROM t_a AS a"),
     ("SELECT * FROM range(3), a x(p, q), (a JOIN b ON 1=1)", "SELECT * FROM range(3), t_a x(p, q), (t_a AS a JOIN t_b AS b ON 1=1)"),
     ("SELECT * FROM other", "SELECT * FROM other"),
+    ("SELECT semi.n FROM raw.semi WHERE raw.semi.n > 1", "SELECT semi.n FROM v1 AS `semi` WHERE semi.n > 1"),
 ]  # fmt: skip
 
 

@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from backfill_assets.core.intervals import utc
 from backfill_assets.core.model import Source
+from backfill_assets.state.settling import Settling
+from backfill_assets.watch.late import unsettled
 from backfill_assets.watch.notice import NoticeKind
-from backfill_assets_tests.fakes import a_model
+from backfill_assets_tests.fakes import NOW, a_model
 from backfill_assets_tests.unit.watch.watch_world import Lookout, rows
 
 
@@ -126,3 +129,25 @@ def test_what_cannot_be_watched(tmp_path: Path, where: dict[str, str | None], wh
     lookout.code = project
     (said,) = lookout.said(NoticeKind.UNWATCHED)
     assert why in said
+
+
+def test_provisional_days_and_files_that_do_not_say(tmp_path: Path) -> None:
+    """Rows of any day may have come: what is provisional is computed again. Files that went are no rows that came."""
+    put(tmp_path / "raw" / "all.csv", later=False)
+    lookout = a_lookout(
+        tmp_path / "raw", Source(name="raw", format="csv", path=f"{tmp_path}/raw", time_column="at", file=tmp_path)
+    )
+
+    def waiting() -> dict[str, str]:
+        since = {"daily": utc("2024-01-02")}
+        settling = Settling(clock=NOW, since=since, reach={"daily": timedelta(days=3)})
+        found = unsettled(replace(lookout.look(), settling=settling))
+        return {name: str(part) for name, part in found.items()}
+
+    assert waiting() == {}
+    put(tmp_path / "raw" / "more.csv")
+    assert waiting()["daily"].endswith("2024-01-10")
+    (tmp_path / "raw" / "more.csv").unlink()
+    assert waiting() == {}
+    (tmp_path / "raw" / "all.csv").rename(tmp_path / "raw" / "other.csv")
+    assert waiting() == {}, "nobody can tell what went"

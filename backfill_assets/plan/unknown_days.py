@@ -1,0 +1,44 @@
+"""Which models are built up to the clock, as nobody can tell how far their sources' texts reach?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from backfill_assets.core.errors import Problem
+from backfill_assets.core.model import Model, Project
+from backfill_assets.core.wording import listed
+from backfill_assets.plan.stages import Build, Plan, PlanWarning
+
+TEXTS = frozenset({"csv", "json"})
+
+
+def unknown_days(project: Project, plan: Plan, known: Collection[str]) -> tuple[PlanWarning, ...]:
+    """A warning for each source of texts of which it is not `known` for which days it has rows, and that a model reads
+    whose days without rows nothing refuses."""
+    building = {stage.model for stage in plan.stages if isinstance(stage, Build)}
+    found: list[PlanWarning] = []
+    for name in (n for n in plan.sources if n in project.sources and n not in known):
+        source = project.sources[name]
+        if source.format not in TEXTS or source.path is None or source.time_column is None or not source.cut_off:
+            continue
+        readers = [n for n in project.models if n in building and _open_ended(project.models[n], name)]
+        if readers:
+            are = "is" if len(readers) == 1 else "are"
+            what = f"how far {name} reaches cannot be told: {listed(readers)} {are} built up to the clock"
+            warning = PlanWarning(
+                model=readers[0],
+                place=Problem(file=source.file, line=source.line, what=what).place(project.root),
+                what=what,
+                why="it is larger than what is read for that (64 MB), or neither its options nor its values say how a "
+                "time is written; a day that has not come yet is built without rows, and passes for complete",
+                fix="write a `completeness` audit or an `end:` into the model's header; or `cut_off: false` at the "
+                "source, if days may be without rows",
+            )
+            found.append(warning)
+    return tuple(found)
+
+
+def _open_ended(model: Model, source: str) -> bool:
+    """Whether a model reads a source, and nothing refuses its days without rows."""
+    reads = any(upstream.name == source for upstream in model.upstreams)
+    return reads and model.end is None and all(audit.kind != "completeness" for audit in model.audits)
