@@ -156,7 +156,7 @@ def _incremental(test: nodes.Node) -> bool:
 
 
 def _allowed(node: nodes.Node, names: set[str]) -> None:
-    fix = "run `dbt compile`, and import the manifest that it writes: what macros come to is in it then"
+    fix = "run `dbt compile --full-refresh`, and import the manifest that it writes: what macros come to is in it then"
     if isinstance(node, nodes.Call):
         function = node.node
         if not (isinstance(function, nodes.Name) and function.name in _CALLS):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from typing import cast
 
 from backfill_assets.importing.dbt_jinja import Raw, without_jinja
 from backfill_assets.importing.dbt_manifest import (
@@ -242,8 +243,15 @@ def _filters(reading: _Reading, config: Mapping[str, object], raw: Raw, kind: Fo
         why = "where partitions are replaced whole, others of the days in them are lost there"
         reading.check(reading.line, f"partition_by: {str(said)[:80]}", why)
     for key, value in config.items():
-        if key not in _HARMLESS and value not in _USUAL.get(key, (None, [], {}, "")):
+        if key not in _HARMLESS and not (value in _USUAL[key] if key in _USUAL else _empty(value)):
             reading.check(reading.line, f"`{key}: {str(value)[:80]}`", "it is not carried over")
+
+
+def _empty(value: object) -> bool:
+    """Whether it says nothing: dbt writes out the settings that nobody made."""
+    if isinstance(value, dict):
+        return all(_empty(each) for each in cast("dict[str, object]", value).values())
+    return value in (None, [], "")
 
 
 def _unique_key(config: Mapping[str, object]) -> tuple[str, ...]:

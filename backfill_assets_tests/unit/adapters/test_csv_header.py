@@ -147,7 +147,7 @@ def test_its_days_are_those_of_the_named_column(tmp_path: Path) -> None:
     write(tmp_path, a="net,vat,at\n1,2,2024-01-03 10:00:00\n3,4,2024-01-05 11:00:00\n")
     [file] = files_at(str(tmp_path))
     assert str(csv_days(file, source(tmp_path), "")).startswith("2024-01-03")
-    assert csv_days(file, source(tmp_path, enforceSchema="true")) is None, "the first column holds no time"
+    assert csv_days(file, source(tmp_path, enforceSchema="true"), "") is None, "the first column holds no time"
 
 
 def test_places_decide_rows_where_values_go_by_them(tmp_path: Path) -> None:

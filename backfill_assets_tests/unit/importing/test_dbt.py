@@ -118,6 +118,13 @@ def test_what_is_not_known_of_a_configuration_has_to_be_checked(
     assert word in noted(done)["models/m.sql:1"]
 
 
+def test_what_dbt_writes_out_and_nobody_said(tmp_path: Path) -> None:
+    """As `latest_version_pointer`, of dbt 1.12, in every model."""
+    config = {**MICROBATCH, "latest_version_pointer": {"enabled": None, "alias": None}, "other": [], "more": {"x": {}}}
+    _, done = imported(tmp_path, [model(config=config), UNIQUE])
+    assert len(done.same) == 1
+
+
 @pytest.mark.parametrize(
     ("code", "line", "word"),
     [
