@@ -257,7 +257,9 @@ def test_what_routine_runs_settled_stays(history: ProjectHistory) -> None:
     ended = history.back()
     assert ended.moved is not None and ended.moved.versions["c"] == "c-1"
     assert {name: ended.moved.pointers[name] for name in "ab"} == settled
-    assert [s.model for s in history.look(ended.found.undo)[0].steps] == ["c"], "forth again"
+    history.release(Request(restate=(("a", days("05")),)), by="routine", settling=True)
+    forth, _ = history.look(ended.found.undo)
+    assert ([s.model for s in forth.steps], forth.settled) == (["c"], ("a", "b")), "forth again"
 
     history.change(a="3", b="3", c="1")
     history.release()
