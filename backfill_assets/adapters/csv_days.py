@@ -24,11 +24,11 @@ def csv_days(file: SourceFile, source: Source, pattern: str) -> Ranges | None:
     dialect = Dialect.of(source)
     if not _one_sign(dialect.separator) or not (dialect.quote == "" or _one_sign(dialect.quote)):
         return None
-    escape = source.option("escape")
+    if source.option("escape", "\\") not in ("\\", dialect.quote):  # Arrow escapes outside of quotes as well
+        return None
     parse = csv.ParseOptions(
         delimiter=dialect.separator,
         quote_char=dialect.quote or False,
-        escape_char=escape if _one_sign(escape) and escape != dialect.quote else False,
         newlines_in_values=source.option("multiline", "false").lower() == "true",
     )
     try:
@@ -58,7 +58,7 @@ def csv_days(file: SourceFile, source: Source, pattern: str) -> Ranges | None:
         raise
     except PlanError:  # a build refuses it
         return None
-    except (ArrowInvalid, KeyError, LookupError, OSError, UnicodeError) as error:
+    except (ArrowInvalid, LookupError, OSError, TypeError, UnicodeError) as error:
         return NOTHING if "Empty CSV" in str(error) else None
     return days_of(values, pattern)
 

@@ -14,6 +14,7 @@ from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.settings import TableNames
+from backfill_assets.files.no_access import NoAccessError
 from backfill_assets.promote.views import ENVIRONMENTS_TABLE, expanded_view, plain_view, view_name
 from backfill_assets.state.environment import Environment, schema_name
 from backfill_assets.state.table_contents import with_counts
@@ -52,6 +53,8 @@ def show_readable(spark: SparkSession, environment: Environment, warehouse: str)
     for model, pointer in environment.pointers.items():
         try:
             with_counts(log, (pointer,))
+        except NoAccessError:
+            raise
         except StateError as error:
             lost[model] = error
     _put_views(spark, environment, warehouse, [m for m in environment.pointers if m not in lost])

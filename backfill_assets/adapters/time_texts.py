@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from backfill_assets.core.intervals import FIRST_YEAR, LAST_YEAR, LATEST, NOTHING, Interval, Ranges, utc
 from backfill_assets.core.model import Source
 
 _ISO = r"^\d{4}-\d{2}-\d{2}([ T]|$)"
+_SHORT = r"^\d{4}-(\d|\d-\d{1,2}|\d{2}-\d)([ T]|$)"
+"""A month or a day of one digit."""
 OF_TYPE = {"date": "dateformat", "timestamp": "timestampformat", "timestamp_ntz": "timestampntzformat"}
 """The option by which Spark reads a column of a type; texts are read by none."""
 _PARTS = {
@@ -37,11 +39,13 @@ def _pattern(form: str) -> str | None:
     '^(?P<d>\\\\d{1,2})\\\\.(?P<m>\\\\d{1,2})\\\\.(?P<y>\\\\d{4})'
     """
     found, there = "^", set[str]()
+    if set("XxzZOV") & set(form):  # which day it is in UTC depends on them
+        return None
     for token in re.findall(r"([A-Za-z])(\1*)|([^A-Za-z])", form):
         letters, sign = token[0] + token[1], token[2]
         if sign in ("'", "["):
             return None
-        if letters and letters not in _PARTS:
+        if letters and (letters not in _PARTS or letters[0] in there):
             return None
         found += _PARTS[letters] if letters else re.escape(sign)
         there |= {letters[:1]} if letters else set()
@@ -55,8 +59,12 @@ def days_of(values: Any, pattern: str) -> Ranges | None:
     from pyarrow import compute
 
     call: Any = compute
+    if values.null_count == len(values):
+        return NOTHING
     if not pattern:
         said = call.filter(values, call.match_substring_regex(values, _ISO))  # drops NULLs as well
+        if call.sum(call.match_substring_regex(values, _SHORT)).as_py():  # Spark reads them, too
+            return None
     else:
         parts = call.drop_null(call.extract_regex(values, pattern))
         year, month, day = (call.struct_field(parts, name) for name in "ymd")
@@ -77,11 +85,10 @@ def _span(call: Any, said: Any) -> Ranges | None:
     days = call.utf8_slice_codeunits(said, 0, 10)
     distinct = call.unique(days)
     distinct = distinct.take(call.sort_indices(distinct))
-    there = [at for at, day in enumerate(distinct.to_pylist()) if FIRST_YEAR <= int(day[:4]) <= LAST_YEAR]
+    there = [at for at, day in enumerate(distinct.to_pylist()) if _is_day(day)]
     if not there:
         return NOTHING
-    distinct = distinct.slice(there[0], len(there))  # sorted, so years out of reach are at its ends
-    ends = concat_arrays([distinct.slice(0, 2), distinct.slice(max(0, len(there) - 2))])
+    ends = concat_arrays([distinct.slice(at, 1) for at in dict.fromkeys([*there[:2], *there[-2:]])])
     few = call.unique(call.filter(said, call.is_in(days, value_set=ends))).to_pylist()
     instants: list[tuple[datetime, bool]] = []
     for text in few:
@@ -92,6 +99,14 @@ def _span(call: Any, said: Any) -> Ranges | None:
     if not instants:
         return None
     return span_of(min(instants)[0], max(instants)[0], whole=max(instants)[1])
+
+
+def _is_day(text: str) -> bool:
+    """Whether there is such a day, in the years that models may reach: of others Spark makes NULL."""
+    try:
+        return FIRST_YEAR <= date.fromisoformat(text).year <= LAST_YEAR
+    except ValueError:
+        return False
 
 
 def span_of(first: datetime, last: datetime, *, whole: bool) -> Ranges:

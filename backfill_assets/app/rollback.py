@@ -82,6 +82,8 @@ def roll_back(
             ended=RolledBack(found=ahead, proofs=tuple(readable), obstacles=way, moved=None), carried=()
         )
     recover(context.control.environments, context.environment, context.shared_views())
+    if ahead.done:
+        return RollbackOutcome(ended=RolledBack(found=ahead, proofs=(), obstacles=(), moved=None), carried=())
 
     carried: list[Carried] = []
 

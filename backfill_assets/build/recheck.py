@@ -81,9 +81,14 @@ def refuse_lost(bench: Workbench, name: str, version: str, head: int) -> None:
         return
     for environment in bench.control.lasting():
         if part := shown_segments((environment,)).get((name, version)):
+            again = (
+                f"put other rows in the place of all of them: {restate_command(restate_argument(name, part.covers))}"
+            )
+            other = f"or let {environment.name} show other rows of these days, in its own project"
+            ours = environment.name == bench.environment
             raise BuildError(
                 f"the table of {name} {version} is gone, and {environment.name} shows {part.covers} of it",
                 why="made anew, its commits would be others, and the views would show what they hold by now",
-                fix="restore the folder from a backup (backfill restore SRC); or put other rows in the place of all of "
-                f"them: {restate_command(restate_argument(name, part.covers))}, then promote it",
+                fix="restore the folder from a backup (backfill restore SRC); "
+                + (f"or {again}, then promote it" if ours else other),
             )

@@ -52,7 +52,8 @@ def run_rollback(
         print_json(rollback_json(ended.found, ended.proofs, ended.obstacles) | ({} if dry_run else ending))
     elif dry_run:
         print_obstacles(ended.obstacles)
-        out().print(f"Nothing was changed. {'It would be refused.' if ended.obstacles else 'It can be done.'}")
+        can = "" if ended.found.done else " It would be refused." if ended.obstacles else " It can be done."
+        out().print(f"Nothing was changed.{can}")
     else:
         for carried in done.carried:
             if not carried.ok:
@@ -69,7 +70,7 @@ def print_look(found: Rollback, proofs: Sequence[Readability], *, at_once: bool)
     if found.done:
         when = f"{found.done.at:%Y-%m-%d %H:%M} UTC, by {found.done.by or 'nobody knows whom'}"
         console.print(f"{found.environment.name} was rolled back already: {found.done.id} ({when})")
-        console.print(styled("To undo that: [bold]backfill rollback {}[/]", to.id))
+        console.print(styled("To undo that: [bold]backfill rollback {}[/]", found.undo))
         console.print(styled("To go further back name a release: [bold]backfill releases[/]"))
         return
     if to.shows_nothing:

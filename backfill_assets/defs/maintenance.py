@@ -50,7 +50,7 @@ def rollback_job(run: Launched) -> None:
 
 def _tell(log: Log, found: Rollback, _: Sequence[Readability]) -> None:
     if found.done:
-        log.info(f"it was rolled back already, by release {found.done.id}; to undo that, name {found.release.id}")
+        log.info(f"it was rolled back already, by release {found.done.id}; to undo that, name {found.undo}")
     for step in found.steps:
         lacks = f"lacks {step.lacks}" if step.lacks else "lacks nothing"
         log.info(f"{step.model}: back to release {found.release.id}, {lacks}")

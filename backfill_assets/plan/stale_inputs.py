@@ -96,6 +96,10 @@ class _Tables:
     gained: bool
     _at: dict[tuple[str, str, int], Coverage] = field(default_factory=dict[tuple[str, str, int], Coverage])
     _had: dict[tuple[str, str, int], Coverage] = field(default_factory=dict[tuple[str, str, int], Coverage])
+    _differing: dict[tuple[str, Interval, str, str], Ranges] = field(
+        default_factory=dict[tuple[str, Interval, str, str], Ranges]
+    )
+    """What is asked again by each model that reads it."""
 
     def at(self, model: str, version: str, commit: int) -> Coverage:
         """A table as it was at a commit, as far as it counts by now."""
@@ -129,6 +133,8 @@ class _Tables:
             return Ranges((part,))
         if self.came is None or (reader := self.project.models.get(model)) is None:
             return NOTHING
+        if (known := self._differing.get(key := (model, part, read.batch, shown.batch))) is not None:
+            return known
         found = NOTHING
         for name in (read.inputs or {}).keys() & (shown.inputs or {}).keys():
             if name in self.project.sources:
@@ -137,6 +143,7 @@ class _Tables:
                 for window in needed(reader, above, part):
                     late = self._differ_above(name, window, read, shown)
                     found |= Ranges.of(affected_interval(reader, above, each) for each in late) & Ranges((part,))
+        self._differing[key] = found
         return found
 
     def _differ_above(self, upstream: str, window: Interval, read: Entry, shown: Entry) -> Ranges:

@@ -15,6 +15,8 @@ TEXTS = frozenset({"csv", "json"})
 def unknown_days(project: Project, plan: Plan, known: Collection[str]) -> tuple[PlanWarning, ...]:
     """A warning for each source of texts of which it is not `known` for which days it has rows, and that a model reads
     whose days without rows nothing refuses."""
+    if plan.request.restate or plan.request.end:
+        return ()
     building = {stage.model for stage in plan.stages if isinstance(stage, Build)}
     found: list[PlanWarning] = []
     for name in (n for n in plan.sources if n in project.sources and n not in known):
@@ -29,8 +31,8 @@ def unknown_days(project: Project, plan: Plan, known: Collection[str]) -> tuple[
                 model=readers[0],
                 place=Problem(file=source.file, line=source.line, what=what).place(project.root),
                 what=what,
-                why="it is larger than what is read for that (64 MB), or neither its options nor its values say how a "
-                "time is written; a day that has not come yet is built without rows, and passes for complete",
+                why="it is more than what is read for that (64 MB, 5,000 files), or where nobody looks, or its options "
+                "or values do not say a time; a day that has not come is built without rows, and passes for complete",
                 fix="write a `completeness` audit or an `end:` into the model's header; or `cut_off: false` at the "
                 "source, if days may be without rows",
             )
@@ -41,4 +43,5 @@ def unknown_days(project: Project, plan: Plan, known: Collection[str]) -> tuple[
 def _open_ended(model: Model, source: str) -> bool:
     """Whether a model reads a source, and nothing refuses its days without rows."""
     reads = any(upstream.name == source for upstream in model.upstreams)
-    return reads and model.end is None and all(audit.kind != "completeness" for audit in model.audits)
+    refused = any(audit.kind == "completeness" and audit.blocking for audit in model.audits)
+    return reads and model.end is None and not refused

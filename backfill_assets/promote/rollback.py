@@ -102,6 +102,27 @@ def last_change(releases: Sequence[Release], models: Collection[str] = ()) -> tu
     return None
 
 
+def last_rollback(releases: Sequence[Release], models: Collection[str] = ()) -> tuple[Release, Release] | None:
+    """The last change, after the release before it, where it is a rollback; not one that undid another, nor one that
+    took models out."""
+    change = last_change(releases, models)
+    if change is None or change[1].back_to in ("", NOTHING_SHOWN):
+        return None
+    earlier = last_change(releases[: releases.index(change[1])], models)
+    undoes = earlier is not None and earlier[1].back_to and earlier[0].id == change[1].back_to
+    return None if undoes else change
+
+
+def _in_part(done: Release, older: Release, left: Sequence[str], *, before: Release) -> PromotionError:
+    """The refusal to guess what is meant after a rollback of some models."""
+    return PromotionError(
+        f"the last change, {done.id}, is a rollback of other models than {', '.join(left)}",
+        why="to go back with these and to undo it are both before the last change",
+        fix=f"go back with these: backfill rollback {older.id} --select {','.join(left)}; or undo it: "
+        f"backfill rollback {before.id}",
+    )
+
+
 def propose_rollback(
     project: Project,
     control: Control,
@@ -120,9 +141,10 @@ def propose_rollback(
 
     Of models that are named, and that the code does not have any more, it may be `nothing`: they are not shown then.
     Where no release is named and the last change is a rollback, that is `done`: somebody who was killed, or another
-    one, runs it again. The release before it is named to undo it; then what settled since stays as well.
+    one, runs it again. The release before it is named to undo it; then what settled since stays as well. Raises
+    PromotionError where that went back with some models only, and others are left.
     """
-    seen = control.environments.read(environment)
+    seen, done = control.environments.read(environment), None
     releases, versions = control.releases.all(environment), control.versions.all()
     known = sorted({m.model for r in releases for m in r.moves} | set(seen.pointers))
     chosen = tuple(one_of(known, name) for part in select for name in part.replace(",", " ").split())
@@ -130,10 +152,10 @@ def propose_rollback(
         _refuse_code(project, seen, chosen)
         older, then = before_all(environment), dict[str, Pointer]()
     else:
-        older, change = find_older(releases, release, chosen), last_change(releases, chosen)
-        if change is not None and change[1].back_to and older == change[0]:
+        older, change = find_older(releases, release, chosen), last_rollback(releases, chosen)
+        if change is not None and older == change[0]:
             if release is None:
-                return Rollback(environment=seen, after=seen, release=older, steps=(), done=change[1])
+                older, done = find_release(releases, change[1].back_to), change[1]
             exact = False
         then = shown_at(seen.pointers, releases, older)
     moves = [m for r in releases if r.revision > older.revision for m in r.moves if not m.growth]
@@ -156,6 +178,11 @@ def propose_rollback(
     every = [step(name) for name in moved]
     settled = () if exact or chosen else _settled_alone(every, releases, older, versions)
     steps = [s for s in every if (not chosen or s.model in chosen) and s.model not in settled]
+    if done is not None:
+        if steps:
+            raise _in_part(done, older, [s.model for s in steps], before=releases[releases.index(done) - 1])
+        undo = releases[releases.index(done) - 1].id
+        return Rollback(environment=seen, after=seen, release=older, steps=(), done=done, undo=undo)
     left = [s for s in every if s not in steps]
     after = _after(seen, steps)
     gone = {t for t, r in control.removals.all().items() if r.revision > older.revision}

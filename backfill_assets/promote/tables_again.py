@@ -52,21 +52,23 @@ def reads_before(
     every = {**known, **entries(more)} if more else known
     seen = replace(shown, pointers={name: p for name, p in then.items() if name in names})
     came = came_between(project, told_once(history), late)
+    there = {n: {s.version for s in shown.pointers[n].segments} for n in again if n in shown.pointers}
+    out = {n: Ranges.of(s.interval for s in then[n].segments if s.version not in there.get(n, ())) for n in again}
     return tuple(
         replace(each, intervals=left)
         for each in stale_inputs(project, seen, every, came)
-        if each.model in again and (left := each.intervals & about[each.model])
+        if each.model in again and (left := each.intervals & about[each.model] & out[each.model])
     )
 
 
 def _reads_other_logic(model: Model, then: Mapping[str, Pointer], known: EntriesByVersion) -> bool:
-    """Whether a batch of the model's table read an upstream by other logic than that which would be shown."""
+    """Whether a batch of the model's table may have read an upstream by other logic than would be shown."""
     logics = {u.name: {s.logic for s in then[u.name].segments} for u in model.upstreams if u.name in then}
     for version in dict.fromkeys(segment.version for segment in then[model.name].segments):
         for entry in known.get((model.name, version), ()):
             read = cast(Mapping[str, Mapping[str, Any]], entry.inputs or {}) if entry.kind is Kind.BUILT else {}
             for name, there in logics.items():
                 said = read.get(name, {})
-                if "version" in said and logic_of(said["version"]) not in there:
+                if "version" in said and (len(there) > 1 or logic_of(said["version"]) not in there):
                     return True
     return False

@@ -16,7 +16,7 @@ from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.plan.stages import Request
 from backfill_assets.watch.notice import NoticeKind
-from backfill_assets_tests.projects import days, small_project, write_events
+from backfill_assets_tests.projects import backfill_here, days, small_project, write_events
 from backfill_assets_tests.unsparked import build, changed, extend, promoted, prove, unsparked
 
 
@@ -96,3 +96,38 @@ def test_what_was_held_back_and_is_older_by_now(gone_on: Path) -> None:
     late(gone_on, "2024-01-05")
     place = unsparked(gone_on, user="dev")
     assert {name: str(found) for name, found in find_outdated(place, place.facts()).items()} == {"daily": "2024-01-05"}
+
+
+def test_it_is_rolled_back_once(gone_on: Path) -> None:
+    """The same command again moves nothing; a dry run says so as well."""
+    assert roll_back(unsparked(gone_on, user="dev"), None).ended.moved is not None
+    place = unsparked(gone_on, user="dev")
+    shown = place.control.environments.read("prod")
+    assert roll_back(place, None, dry_run=True).ended.found.done is not None
+    again = roll_back(place, None).ended
+    assert again.moved is None and again.obstacles == () and again.found.done is not None
+    assert place.control.environments.read("prod") == shown
+    said = backfill_here("rollback", project=gone_on, user="dev")
+    assert said.code == 0 and f"was rolled back already: {again.found.done.id}" in said.out
+    assert f"backfill rollback {again.found.undo}" in said.out and "Rolled back" not in said.out
+
+
+def test_rows_that_stay_are_not_held_against_what_came(tmp_path: Path) -> None:
+    """`daily` was changed in a column that `running` does not read, after a row came: nobody was in the way. New logic
+    of `running` from a day on leaves the days before as they are shown."""
+    root = small_project(tmp_path, days=5)
+    sources = root / "sources.yml"
+    sources.write_text(sources.read_text().replace("format: csv", "format: csv\n    time_column: at"))
+    settings = root / "backfill.yml"
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"approvals": {"required": False}}))
+    promoted(root)
+    late(root, "2024-01-02")
+    place, plan = changed(root)
+    assert promote_plan(place, plan=plan).verdict.open
+    running = root / "models" / "running.sql"
+    running.write_text(running.read_text().replace("sum(total)", "sum(total) + 1"))
+    place = unsparked(root, user="dev")
+    build(place, Request(forward_only=utc("2024-01-04")))
+    [plan] = [record.id for record in place.control.plans.all() if record.live]
+    prove(place, plan)
+    assert promote_plan(place, plan=plan).verdict.obstacles == ()

@@ -98,7 +98,7 @@ def test_back_and_forth(history: ProjectHistory) -> None:
     for _ in range(2):
         same = history.back()
         assert same.moved is None and not same.obstacles and not same.found.steps
-        assert same.found.done == done and same.found.release.id == first.found.undo
+        assert same.found.done == done and same.found.undo == first.found.undo
         history.a_day()
     there = history.prod
     ended = history.back(first.found.undo)
@@ -106,9 +106,25 @@ def test_back_and_forth(history: ProjectHistory) -> None:
     assert {m: p.version for m, p in ended.moved.pointers.items()} == {"a": "a-2", "b": "b-2", "c": "c-1"}
     assert {m: p.covers for m, p in ended.moved.pointers.items()} == {m: p.covers for m, p in there.pointers.items()}
     writes = len(history.world.engine.writes)
-    again = history.back(ended.found.undo)
-    assert again.moved is not None and again.moved.pointers["a"].version == "a-1"
+    again = history.back()
+    assert again.moved is not None and again.moved.pointers["a"].version == "a-1", "the change is the last one again"
     assert len(history.world.engine.writes) == writes, "everything was built by then"
+
+
+def test_a_rollback_of_some_models(history: ProjectHistory) -> None:
+    """What is meant is not guessed: it may be undone, or be gone on with. Of the same models it is done."""
+    history.change(a="2", b="2", c="2")
+    history.release()
+    history.change(a="3", b="3", c="3")
+    history.release()
+    ended = history.back(select=["c"])
+    assert ended.moved is not None and history.back(select=["c"]).found.done == history.releases[-1]
+    with pytest.raises(PromotionError, match="is a rollback of other models than a, b") as refused:
+        history.back()
+    assert f"backfill rollback {ended.found.release.id} --select a,b" in refused.value.fix
+    assert f"or undo it: backfill rollback {ended.found.undo}" in refused.value.fix
+    assert history.back(ended.found.release.id, ["a", "b"]).moved is not None
+    assert history.prod.versions == {"a": "a-2", "b": "b-2", "c": "c-2"}
 
 
 def test_at_once(history: ProjectHistory) -> None:
