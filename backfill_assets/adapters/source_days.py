@@ -23,26 +23,14 @@ MOST_FILES = 5_000
 """Looking at the footers of more Parquet files would make planning slow."""
 MOST_BYTES = 64 * 1024 * 1024
 """So would reading more of a source's texts."""
-_HARMLESS = frozenset(
-    {"mode", "inferschema", "columnnameofcorruptrecord", "samplingratio", "locale", *OF_TYPE.values()}
+_PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
+_HARMLESS = {"mode", "inferschema", "columnnameofcorruptrecord", "samplingratio", "locale", *OF_TYPE.values()}
+_OF_CSV = (
+    "header sep delimiter quote escape multiline nullvalue emptyvalue nanvalue positiveinf negativeinf enforceschema "
+    "encoding charset maxcolumns maxcharspercolumn"
 )
-_KNOWN_OPTIONS = {
-    "csv": _HARMLESS
-    | {
-        "header",
-        "sep",
-        "delimiter",
-        "quote",
-        "escape",
-        "multiline",
-        "nullvalue",
-        "enforceschema",
-        "encoding",
-        "charset",
-    }
-    | {"emptyvalue", "nanvalue", "positiveinf", "negativeinf", "maxcolumns", "maxcharspercolumn"},
-    "json": _HARMLESS | {"primitivesasstring", "dropfieldifallnull", "allownonnumericnumbers"},
-}
+_OF_JSON = "primitivesasstring dropfieldifallnull allownonnumericnumbers"
+_KNOWN_OPTIONS = {"csv": _HARMLESS.union(_OF_CSV.split()), "json": _HARMLESS.union(_OF_JSON.split())}
 """By format, options under which it can be told how a time is written; under others nothing is concluded."""
 
 
@@ -152,8 +140,8 @@ def readable_texts(source: Source, files: Sequence[SourceFile]) -> str | None:
     known = _KNOWN_OPTIONS.get(source.format)
     if known is None or source.time_column is None or any(name.lower() not in known for name in source.options):
         return None
-    packed = 10 if source.format == "json" else 1  # Arrow holds all of a JSON file at once
-    size = sum(file.bytes * (1 if file.inside[-1].lower().endswith(".json") else packed) for file in files)
+    packed = _PACKED if source.format == "json" else ()  # Arrow holds all of a JSON file at once
+    size = sum(file.bytes * (10 if file.inside[-1].lower().endswith(packed) else 1) for file in files)
     return time_pattern(source) if size <= MOST_BYTES else None
 
 
