@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,11 @@ def test_how_to_pages(tmp_path: Path, environment: str, monkeypatch: pytest.Monk
 
     said = dict(play("how-to/roll-back", tmp_path))
     assert "restate" in said["backfill releases"].out or "2024-01-03" in said["backfill releases"].out
-    assert shown(tmp_path) == restated, "back, and forth again"
+    assert shown(tmp_path) == first, "back, once"
+    undo = re.search(r"To undo it: backfill rollback (\S+)", said["backfill rollback"].out)
+    assert undo is not None and "was rolled back already" in said["backfill rollback --now"].out
+    assert backfill_here("rollback", undo[1], project=tmp_path, user="dev").code == 0
+    assert shown(tmp_path) == restated, "and forth again"
 
     model = tmp_path / "models" / "daily_sales.sql"
     model.write_text(model.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))
