@@ -31,7 +31,4 @@ def json_days(file: SourceFile, source: Source, pattern: str) -> Ranges | None:
         raise
     except (ArrowInvalid, ArrowNotImplementedError, OSError, UnicodeError):
         return None
-    values = table.column(0)
-    if len(values) and values.null_count == len(values):  # perhaps it is called otherwise there
-        return None
-    return days_of(values, pattern)
+    return days_of(table.column(0), pattern)

@@ -59,8 +59,6 @@ def days_of(values: Any, pattern: str) -> Ranges | None:
     from pyarrow import compute
 
     call: Any = compute
-    if values.null_count == len(values):
-        return NOTHING
     if not pattern:
         said = call.filter(values, call.match_substring_regex(values, _ISO))  # drops NULLs as well
         if call.sum(call.match_substring_regex(values, _SHORT)).as_py():  # Spark reads them, too

@@ -21,7 +21,7 @@ from backfill_assets.build.events import (
     ModelStarted,
 )
 from backfill_assets.build.outcome import Failure, Outcome, Wait
-from backfill_assets.build.recheck import current_coverage, refuse_lost, removals_of, removed
+from backfill_assets.build.recheck import current_coverage, refuse_lost_table, removals_of, removed
 from backfill_assets.build.worker import Worker
 from backfill_assets.core.errors import BackfillError, RunEndedError, StateError
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
@@ -134,8 +134,7 @@ def _carry_out(
             assert patch.scope.ids == (bench.ids.digest if bench.ids else ""), "other keys than those of the plan"
             job = replace(job, scope=patch.scope, ids=bench.ids, below=patch.below)
         if todo:
-            refuse_lost(bench, name, version, heads[name, version])
-            create_table(bench, job.reading(bench.sources(name, todo[0])), todo[0])
+            create_table(bench, job.reading(bench.sources(name, todo[0])), todo[0], heads[name, version])
             become_writer()
     except BackfillError as error:
         if isinstance(error, RunEndedError):
@@ -192,11 +191,10 @@ def create_version(bench: Workbench, name: str) -> None:
     if not all(r.done for r in removals):
         raise removed(name)
     have, heads = current_coverage(bench, name)
-    refuse_lost(bench, name, bench.version(name), heads[name, bench.version(name)])
     heads = create_hollow(bench, name, heads)
     first = model.cadence.ceil(model.start)
     job = Job(model=model, version=bench.version(name), inputs=inputs_of(bench, model, have, heads))
-    create_table(bench, job, Interval(first, model.cadence.shift(first, 1)))
+    create_table(bench, job, Interval(first, model.cadence.shift(first, 1)), heads[name, job.version])
 
 
 def _batches(bench: Workbench, model: Model, intervals: Ranges) -> list[Interval]:
@@ -242,8 +240,11 @@ def _own(bench: Workbench, name: str, have: Coverage) -> tuple[Segments, Segment
     return shown, patch.below.without(patch.intervals)
 
 
-def create_table(bench: Workbench, job: Job, sample: Interval) -> None:
-    """Make sure that a job's table is there, and the record of its version. Raises BuildError."""
+def create_table(bench: Workbench, job: Job, sample: Interval, head: int) -> None:
+    """Make sure that a job's table is there (its commit is `head`, or -1), and the record of its version. Raises
+    BuildError, also where the table is gone and shown."""
+    if head < 0:
+        refuse_lost_table(bench, job.model.name, job.version)
     columns = on_engine(bench, job.model.name, lambda engine: engine.prepare(job, sample))
     bench.control.versions.put(
         Version(
@@ -288,12 +289,11 @@ def create_hollow(bench: Workbench, name: str, heads: Mapping[tuple[str, str], i
             patch = bench.patches.get(each)
             if patch and not patch.below.without(patch.intervals).in_table(version):
                 continue
-            refuse_lost(bench, each, version, found[each, version])
             there, seen = current_coverage(bench, each)
             above = create_hollow(bench, each, seen)
             first = upstream.cadence.ceil(upstream.start)
             job = Job(model=upstream, version=version, inputs=inputs_of(bench, upstream, there, above))
-            create_table(bench, job, Interval(first, upstream.cadence.shift(first, 1)))
+            create_table(bench, job, Interval(first, upstream.cadence.shift(first, 1)), found[each, version])
             found[each, version] = 0
     return found
 

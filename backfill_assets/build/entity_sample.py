@@ -81,7 +81,7 @@ def _build(bench: Workbench, name: str, taken: str) -> None:
             )
         bench.listen(BatchStarted(model=name, interval=interval, attempt=1))
         began, count = time.monotonic(), model.cadence.count(interval)
-        create_table(bench, reading, interval)
+        create_table(bench, reading, interval, bench.log.head(name, reading.version))
         rows = on_engine(bench, name, partial(_write, job=reading, interval=interval)).rows
         spent = time.monotonic() - began
         bench.listen(BatchDone(model=name, interval=interval, intervals=count, rows=rows, seconds=spent))

@@ -74,10 +74,10 @@ def removed(name: str) -> BuildError:
     )
 
 
-def refuse_lost(bench: Workbench, name: str, version: str, head: int) -> None:
-    """Raise BuildError for a table that is gone (`head` is -1) and that an environment shows: made anew, its commits
-    would be others than those that are shown, and whoever reads these would get other rows."""
-    if head >= 0 or bench.control.versions.get(name, version) is None:
+def refuse_lost_table(bench: Workbench, name: str, version: str) -> None:
+    """Raise BuildError for a table that is not there and that an environment shows: made anew, its commits would be
+    others than those that are shown, and whoever reads these would get other rows."""
+    if bench.control.versions.get(name, version) is None:  # it never was there
         return
     for environment in bench.control.lasting():
         if part := shown_segments((environment,)).get((name, version)):

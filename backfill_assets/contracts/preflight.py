@@ -14,7 +14,8 @@ from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.commands import restate_argument, restate_command
-from backfill_assets.plan.stages import Build, Plan, Promote
+from backfill_assets.plan.leases import targets
+from backfill_assets.plan.stages import Build, Plan
 from backfill_assets.state.environment import Environment
 
 
@@ -115,7 +116,7 @@ def _replaced(plan: Plan, name: str, pointer: Pointer) -> Ranges:
     """The intervals of which the plan shows no row that is shown now."""
     if patch := plan.patches.get(name):
         return NOTHING if patch.scope else patch.intervals
-    moved = {m.model: m.version for stage in plan.stages if isinstance(stage, Promote) for m in stage.models}
+    moved = {target.model: target.version for target in targets(plan)}
     if plan.request.forward_only or moved.get(name, pointer.version) == pointer.version:
         return older_rows(plan, name, pointer)
     return pointer.covers

@@ -9,7 +9,7 @@ from backfill_assets.core.model import Model, Project
 from backfill_assets.core.wording import listed
 from backfill_assets.plan.stages import Build, Plan, PlanWarning
 
-TEXTS = frozenset({"csv", "json"})
+_TEXTS = frozenset({"csv", "json"})
 
 
 def unknown_days(project: Project, plan: Plan, known: Collection[str]) -> tuple[PlanWarning, ...]:
@@ -21,7 +21,7 @@ def unknown_days(project: Project, plan: Plan, known: Collection[str]) -> tuple[
     found: list[PlanWarning] = []
     for name in (n for n in plan.sources if n in project.sources and n not in known):
         source = project.sources[name]
-        if source.format not in TEXTS or source.path is None or source.time_column is None or not source.cut_off:
+        if source.format not in _TEXTS or source.path is None or source.time_column is None or not source.cut_off:
             continue
         readers = [n for n in project.models if n in building and _open_ended(project.models[n], name)]
         if readers:

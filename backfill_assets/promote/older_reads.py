@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from backfill_assets.core.intervals import NOTHING, Ranges
@@ -63,14 +63,9 @@ def older_reads(
     ]
     over = {n: model.expected(facts.now) - facts.coverage[n].lapsed for n, model in near.items()}
     others = _other_reads(project, shown, then, over, near.keys() | beside, said) if beside else ()
-    told = {(each.model, each.upstream): each.intervals for each in others}
-    again = (
-        replace(each, intervals=rest)
-        for each in reads_before(project, shown, then, {n: over[n] for n in ours}, said, entries, history, reach)
-        if (rest := each.intervals - told.get((each.model, each.upstream), NOTHING))
-    )
+    again = reads_before(project, shown, then, {n: over[n] for n in ours}, said, entries, history, reach)
     return OlderReads(
-        upstreams=(*others, *again, *left),
+        upstreams=(*others, *_not_among(others, again), *left),
         sources=older_rows(project, shown, rows, said, history, reach, facts.zones),
         to_come=older_rows(project, shown, to_come, said, history, reach, facts.zones) if to_come else (),
     )
@@ -87,13 +82,21 @@ def _other_reads(
     """What of the models that it is `about` would be shown beside other rows; `near` are these and what they read. Of
     what is not over, or was built before it was, nothing is told by its logic: it is built again in any case."""
     found = _upstreams(project, shown, then, about, near, entries)
-    told = {(o.model, o.upstream): o.intervals for o in found}
     readers = {name: project.models[name] for name in about}
     others = _replaced_under(project, shown, then, readers, lambda segment: segment.logic)
-    left = (
-        replace(o, intervals=(o.intervals & about[o.model]) - told.get((o.model, o.upstream), NOTHING)) for o in others
-    )
-    return (*found, *(o for o in left if o.intervals))
+    mine = (replace(other, intervals=other.intervals & about[other.model]) for other in others)
+    return (*found, *_not_among(found, mine))
+
+
+def _not_among(told: Sequence[StaleInput], more: Iterable[StaleInput]) -> Iterator[StaleInput]:
+    """What of `more` is not told of the same two models."""
+    known: dict[tuple[str, str], Ranges] = {}
+    for each in told:
+        key = each.model, each.upstream
+        known[key] = known.get(key, NOTHING) | each.intervals
+    for each in more:
+        if left := each.intervals - known.get((each.model, each.upstream), NOTHING):
+            yield replace(each, intervals=left)
 
 
 def _upstreams(

@@ -113,8 +113,8 @@ def last_rollback(releases: Sequence[Release], models: Collection[str] = ()) -> 
     return None if undoes else change
 
 
-def _in_part(done: Release, older: Release, left: Sequence[str], *, before: Release) -> PromotionError:
-    """The refusal to guess what is meant after a rollback of some models."""
+def _in_part(done: Release, older: Release, before: Release, left: Sequence[str]) -> PromotionError:
+    """The refusal to guess what is meant after a rollback, to `older`, of some models, while others are `left`."""
     return PromotionError(
         f"the last change, {done.id}, is a rollback of other models than {', '.join(left)}",
         why="to go back with these and to undo it are both before the last change",
@@ -155,7 +155,7 @@ def propose_rollback(
         older, change = find_older(releases, release, chosen), last_rollback(releases, chosen)
         if change is not None and older == change[0]:
             if release is None:
-                older, done = find_release(releases, change[1].back_to), change[1]
+                older, done = find_release(releases, change[1].back_to), change
             exact = False
         then = shown_at(seen.pointers, releases, older)
     moves = [m for r in releases if r.revision > older.revision for m in r.moves if not m.growth]
@@ -179,10 +179,10 @@ def propose_rollback(
     settled = () if exact or chosen else _settled_alone(every, releases, older, versions)
     steps = [s for s in every if (not chosen or s.model in chosen) and s.model not in settled]
     if done is not None:
+        before, last = done
         if steps:
-            raise _in_part(done, older, [s.model for s in steps], before=releases[releases.index(done) - 1])
-        undo = releases[releases.index(done) - 1].id
-        return Rollback(environment=seen, after=seen, release=older, steps=(), done=done, undo=undo)
+            raise _in_part(last, older, before, [s.model for s in steps])
+        return Rollback(environment=seen, after=seen, release=older, steps=(), done=last, undo=before.id)
     left = [s for s in every if s not in steps]
     after = _after(seen, steps)
     gone = {t for t, r in control.removals.all().items() if r.revision > older.revision}

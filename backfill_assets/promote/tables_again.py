@@ -19,7 +19,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.reach import reach
 from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.missing import upstream_models
-from backfill_assets.plan.older_sources import History, came_between, told_once
+from backfill_assets.plan.older_sources import History, came_between
 from backfill_assets.plan.stale_inputs import StaleInput, stale_inputs
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import EntriesByVersion, Kind
@@ -41,17 +41,17 @@ def reads_before(
     again = [
         name
         for name in about
-        if (name in then and (name not in shown.pointers or shown.pointers[name].version != then[name].version))
+        if (name not in shown.pointers or shown.pointers[name].version != then[name].version)
         and _reads_other_logic(project.models[name], then, known)
     ]
     if not again:
         return ()
     names = {*again, *(u.name for n in again for u in project.models[n].upstreams)}
-    above = reach(again, lambda n: upstream_models(project, project.models[n]) if n in project.models else ())
+    above = reach(again, lambda n: upstream_models(project, project.models[n]))
     more = set(above) - {name for name, _ in known}
     every = {**known, **entries(more)} if more else known
     seen = replace(shown, pointers={name: p for name, p in then.items() if name in names})
-    came = came_between(project, told_once(history), late)
+    came = came_between(project, history, late)
     there = {n: {s.version for s in shown.pointers[n].segments} for n in again if n in shown.pointers}
     out = {n: Ranges.of(s.interval for s in then[n].segments if s.version not in there.get(n, ())) for n in again}
     return tuple(

@@ -5,7 +5,7 @@ Those that are provisional are left to the next routine run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, cast
@@ -17,7 +17,7 @@ from backfill_assets.core.segments import Segment, Segments, is_adopted, logic_o
 from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.older_logic import held_by_older
 from backfill_assets.plan.patch import affected_interval
-from backfill_assets.plan.source_history import Reached, SourceHistory, TouchedSince
+from backfill_assets.plan.source_history import Reached, SourceChange, SourceHistory, TouchedSince
 from backfill_assets.plan.stale_inputs import shown_parts
 from backfill_assets.state.columns import instant, micros
 from backfill_assets.state.history import VersionHistory
@@ -130,6 +130,11 @@ def _stale(
     return found
 
 
+def _none_went(changes: Iterable[SourceChange]) -> bool:
+    """Whether all files of which nobody can tell the days are ones that came."""
+    return all(change.at is not None for change in changes if change.touches is None)
+
+
 def _of_source(
     look: WatchFacts,
     model: Model,
@@ -173,9 +178,8 @@ def _of_source(
             )
         touched, changes, vague = since(said, began, batch)
         mine = Ranges((part,)) & expected
-        came = vague_is_all and all(c.at is not None for c in changes if c.touches is None)  # none went
-        always = timeless or ("files" in said and not came)  # such sources change all the time: no alarm each day
-        if vague and mine and always:
+        # Such sources change all the time: no alarm each day.
+        if vague and mine and (timeless or ("files" in said and not (vague_is_all and _none_went(changes)))):
             names = _named({c.name for c in changes if c.touches is None})
             blind[source] = (
                 f"which days these touch cannot be told, {model.name} was built before: {names}; "
