@@ -30,6 +30,11 @@ class Nondeterminism(Enum):
         "take a hash of the row's key, or a column that the source has",
     )
     SESSION = "it depends on who runs the batch, and where", "write the value into the query"
+    USER = (
+        "Spark takes the name for whoever runs the batch where no table has such a column, and not all that the query "
+        "reads have known columns",
+        "for a column, name its table, as in `t.user`, or declare the columns of what is read; else write the value",
+    )
     SPELLED = (
         "Spark computes this text and then makes a date or an instant of it, where 'now', 'today', 'tomorrow' and "
         "'yesterday' are the clock; nobody can see that it gives none of them",
@@ -58,9 +63,8 @@ class Nondeterminism(Enum):
 
     @property
     def verb(self) -> str:
-        return (
-            "may give" if self in (Nondeterminism.SPELLED, Nondeterminism.PROGRAM, Nondeterminism.UNREAD) else "gives"
-        )
+        unsure = (Nondeterminism.USER, Nondeterminism.SPELLED, Nondeterminism.PROGRAM, Nondeterminism.UNREAD)
+        return "may give" if self in unsure else "gives"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +137,7 @@ def uses_of_texts(tree: exp.Expr, tables: Tables | None = None) -> Iterator[Func
     named = {c.name.lower() for table in tables for c in table} | {a.alias.lower() for a in tree.find_all(exp.Alias)}
     for node in tree.find_all(exp.Column):
         if node.name.lower() == USER and not node.table and USER not in named:
-            yield FunctionUse(name=node.name, cause=Nondeterminism.SESSION, line=_line(node))
+            yield FunctionUse(name=node.name, cause=Nondeterminism.USER, line=_line(node))
 
 
 def uses_in_text(text: str, tables: Tables | None = None) -> list[FunctionUse]:

@@ -14,7 +14,7 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from backfill_assets.sql.spark_syntax import readable, whole_texts
+from backfill_assets.sql.spark_syntax import JOINING_WORDS, readable, whole_texts
 
 SPARK = Dialect.get_or_raise("spark")
 WRITTEN_AS = "written_as"
@@ -294,13 +294,6 @@ def named_by_text(sql: Sql) -> Iterator[int]:
             yield token.line
 
 
-_NO_ALIAS = frozenset(
-    {"ANTI", "CROSS", "EXCEPT", "FULL", "INNER", "INTERSECT", "JOIN", "LATERAL", "LEFT", "MINUS", "NATURAL", "ON",
-     "RIGHT", "SEMI", "UNION", "USING"}
-)  # fmt: skip
-"""Spark's reserved words of a table's alias ("strict non-reserved" in its SQL reference)."""
-
-
 def splice(code: str, replacements: Mapping[str, str]) -> str:
     """The same text with other tables: `replacements` maps lower-cased dotted names to relation names.
 
@@ -421,7 +414,7 @@ def _after_sample(tokens: list[Token], after: int) -> int:
 def _last_part(code: str, reference: Reference) -> str:
     last = reference.node.parts[-1]
     said = code[last.meta_get("start") : last.meta_get("end") + 1]
-    return f"`{said}`" if said.upper() in _NO_ALIAS else said
+    return f"`{said}`" if said.upper() in JOINING_WORDS else said
 
 
 def _parameters(tokens: list[Token], named: set[str]) -> dict[str, int]:

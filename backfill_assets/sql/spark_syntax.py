@@ -14,13 +14,15 @@ Tokens = list[Token]
 _SET_OPERATIONS = frozenset({TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT})
 _AMOUNTS = frozenset({TokenType.ALL, TokenType.DISTINCT})
 _NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
+_NESTED_TYPES = frozenset({TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT})
 _ENDS = frozenset({TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM})
 _VALUES = _NAMES | {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.NUMBER, TokenType.STRING}
-_JOINING = frozenset({
+JOINING_WORDS = frozenset({
     "ANTI", "CROSS", "EXCEPT", "FULL", "INNER", "INTERSECT", "JOIN", "LATERAL", "LEFT", "MINUS", "NATURAL", "ON",
     "RIGHT", "SEMI", "UNION", "USING",
 })  # fmt: skip
-"""Words of joins and set operations, which are names as well (Spark's strict non-reserved words)."""
+"""Words of joins and set operations, which are names as well, but no aliases of tables ("strict non-reserved" in
+Spark's reference)."""
 _STEPS = frozenset({
     TokenType.DROP, TokenType.SET, TokenType.OFFSET, TokenType.SORT_BY, TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY,
 })  # fmt: skip
@@ -61,14 +63,21 @@ def readable(tokens: Sequence[Token]) -> tuple[Tokens, bool]:
 
 
 def _unsigned_shifts(tokens: Tokens) -> Tokens:
-    """`>>>` as `>>`."""
-    shifts = {
-        i + 2
-        for i in range(len(tokens) - 2)
-        if all(t.token_type is TokenType.GT for t in tokens[i : i + 3])
-        and tokens[i].end + 1 == tokens[i + 1].start
-        and tokens[i + 1].end + 1 == tokens[i + 2].start
-    }
+    """`>>>` as `>>`; but where it ends types (`array<struct<a: map<string, int>>>`)."""
+    shifts: set[int] = set()
+    types = 0
+    for i, token in enumerate(tokens):
+        if token.token_type is TokenType.LT and i and tokens[i - 1].token_type in _NESTED_TYPES:
+            types += 1
+        elif token.token_type is TokenType.GT and types:
+            types -= 1
+        elif (
+            all(t.token_type is TokenType.GT for t in tokens[i : i + 3])
+            and len(tokens) > i + 2
+            and token.end + 1 == tokens[i + 1].start
+            and tokens[i + 1].end + 1 == tokens[i + 2].start
+        ):
+            shifts.add(i + 2)
     return [t for i, t in enumerate(tokens) if i not in shifts]
 
 
@@ -110,11 +119,24 @@ def _names_of_joins(tokens: Tokens) -> Tokens:
     found: Tokens = []
     for at, token in enumerate(tokens):
         ends = _type(tokens, at + 1) in (TokenType.COMMA, TokenType.R_PAREN)
-        if token.text.upper() in _JOINING and _type(tokens, at - 1) in _VALUES and ends:
+        if token.text.upper() in JOINING_WORDS and _type(tokens, at - 1) in _VALUES and ends:
             found += [_like(token, TokenType.ALIAS, "AS"), _like(token, TokenType.VAR, token.text)]
         else:
             found.append(token)
     return found
+
+
+def _names_beside_dots(tokens: Tokens) -> Tokens:
+    """`raw.union`, `minus.id`; in `ON .5 < x` there is a number behind the dot."""
+
+    def named(at: int) -> bool:
+        behind = _type(tokens, at + 1) is TokenType.DOT and _type(tokens, at + 2) is not TokenType.NUMBER
+        return behind or _type(tokens, at - 1) is TokenType.DOT
+
+    return [
+        _like(token, TokenType.VAR, token.text) if token.text.upper() in JOINING_WORDS and named(at) else token
+        for at, token in enumerate(tokens)
+    ]
 
 
 def _windows_as_names(tokens: Tokens) -> Tokens:
@@ -212,8 +234,8 @@ def _like(token: Token, kind: TokenType, text: str) -> Token:
 
 Change = Callable[[Tokens], Tokens]
 _CHANGES: tuple[Change, ...] = (
-    _unsigned_shifts, _whole_tables, _names_behind_as, _names_of_joins, _windows_as_names, _binary_with_a_space,
-    _levels_of_recursion,
+    _unsigned_shifts, _whole_tables, _names_behind_as, _names_beside_dots, _names_of_joins, _windows_as_names,
+    _binary_with_a_space, _levels_of_recursion,
 )  # fmt: skip
 _CHANGES_OF_COLUMNS: tuple[Change, ...] = (_collations_of_types, _pipes)
 """These give back what they are given where they change nothing."""

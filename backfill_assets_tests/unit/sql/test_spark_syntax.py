@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sqlglot import exp
 
 from backfill_assets.core.model import Column
 from backfill_assets.project.fingerprint import sql_logic
@@ -20,6 +21,8 @@ CASES: list[tuple[str, str, list[str] | None]] = [
     # a query that Spark takes -> the tables that it reads, its columns (None: unknown)
     ("SELECT x >>> 1 AS a FROM t", "t", ["a"]),
     ("SELECT id FROM t WHERE x >>> 1 = x >> 1", "t", ["id"]),
+    ("SELECT from_json(g, '') :: array<struct<a: map<string, int>>> AS a, x >>> 1 AS b FROM t", "t", ["a", "b"]),
+    ("SELECT CAST(NULL AS ARRAY<ARRAY<MAP<STRING,DECIMAL(10, 2)>>>) AS a FROM t WHERE x > 1", "t", ["a"]),
     ("SELECT first_value(x, false) AS a, last_value(x, true) OVER (ORDER BY id) AS b FROM t", "t", ["a", "b"]),
     ("SELECT nth_value(x, 2, true) OVER (ORDER BY id) AS a FROM t", "t", ["a"]),
     ("SELECT struct(x left, g AS right) AS a, array(struct(id union)) AS b FROM t", "t", ["a", "b"]),
@@ -70,6 +73,24 @@ def test_what_spark_reads(code: str, tables: str, columns: list[str] | None) -> 
     found = resolve(sql, {r.key: UPSTREAMS[r.key] for r in sql.references})
     assert not found.findings
     assert (None if found.columns is None else [c.name for c in found.columns]) == columns
+
+
+@pytest.mark.parametrize(
+    ("code", "tables"),
+    [
+        (
+            "SELECT a.union.cross AS a, minus.id FROM raw.union AS a JOIN raw.minus USING (id)",
+            "raw.minus raw.union",
+        ),
+        ("SELECT id FROM raw.cross CROSS JOIN raw.left MINUS SELECT id FROM on.inner", "on.inner raw.cross raw.left"),
+        ("SELECT a.id FROM t AS a LEFT JOIN u ON .5 < a.x", "t u"),
+    ],
+)
+def test_names_that_are_words_of_joins(code: str, tables: str) -> None:
+    """Beside a dot they are names."""
+    sql = parse(code)
+    assert sorted({r.key for r in sql.references}) == tables.split()
+    assert sql.statements[0].find(exp.Column) is not None
 
 
 @pytest.mark.parametrize(
