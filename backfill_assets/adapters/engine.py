@@ -22,7 +22,7 @@ from backfill_assets.adapters.jvm import current_jvm
 from backfill_assets.adapters.merge import carry, marked, merge
 from backfill_assets.adapters.scoped_rows import changed_outside, scoped_rows
 from backfill_assets.adapters.session_kind import is_remote
-from backfill_assets.adapters.spark_errors import QueryError, QueryPlace, as_build_error, died, own_code_error
+from backfill_assets.adapters.spark_errors import Code, QueryError, QueryPlace, as_build_error, died, own_code_error
 from backfill_assets.adapters.table_log import (
     DeltaTableLog,
     batch_metadata,
@@ -281,13 +281,17 @@ class SparkEngine:
             place = QueryPlace(path=model.path, line=model.code_line, refused=refused)
             query = place if refused or (ran and model.language == "sql") else None
             gone = died(doing, self._jvm)
-            found = as_build_error(error, doing, root=self._root, gone=gone, masked=masked, query=query)
+            code = self._code(model)
+            found = as_build_error(error, doing, root=self._root, gone=gone, masked=masked, query=query, code=code)
             raise found from (None if masked else error)
         except Exception as error:  # a Python model's own code; or the connection to a JVM that is gone
             if (gone := died(doing, self._jvm)) is not None:
                 raise gone from (None if masked else error)
-            code = model.path if model.language != "sql" else None
-            raise own_code_error(error, doing, code, masked=masked) from (None if masked else error)
+            raise own_code_error(error, doing, self._code(model), masked=masked) from (None if masked else error)
+
+    def _code(self, model: Model) -> Code | None:
+        others = [self._root / name for name in model.files]
+        return None if model.language == "sql" else Code(path=model.path, others=others, root=self._root)
 
 
 def _reads_masked(job: Job, reads: AuditReads | None) -> bool:

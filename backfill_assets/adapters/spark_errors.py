@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,6 +83,23 @@ class QueryPlace:
     """Whether Spark refused it; else it ran, and it counts only where Spark says which of its lines failed."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """A Python model's code: its file, and those of the project (`root`) that it imports."""
+
+    path: Path
+    others: Collection[Path] = ()
+    root: Path | None = None
+
+    def place(self, error: Exception) -> str:
+        """Where it raised an error, or called what did: " (models/roi.py:7, in roi)"; "" where it was not running."""
+        files = {self.path, *self.others}
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) in files]
+        if not frames:
+            return ""
+        return f" ({_shown(Path(frames[-1].filename), self.root)}:{frames[-1].lineno}, in {frames[-1].name})"
+
+
 class QueryError(Exception):
     """Spark refused a model's query: `error` is what it said of it."""
 
@@ -99,12 +116,17 @@ def as_build_error(
     gone: EngineDiedError | None = None,
     masked: bool = False,
     query: QueryPlace | None = None,
+    code: Code | None = None,
 ) -> BuildError:
     """The error as one of ours; `doing` completes “cannot …”. `gone`: what happened where Spark's JVM does not answer
-    any more. `masked`: its message may hold values that nobody should see. `query`: what Spark refused."""
+    any more. `masked`: its message may hold values that nobody should see. `query`: what Spark refused. `code`: a
+    Python model's, which may have called for it."""
     if gone is not None:
         return gone
-    return classified(causes(error), doing, root=root, masked=masked, query=query)
+    found = classified(causes(error), doing, root=root, masked=masked, query=query)
+    if code is not None and ".py:" not in found.why and (place := code.place(error)):  # a UDF's place says more
+        found.why = found.why.rstrip(";") + place
+    return found
 
 
 def died(doing: str, jvm: object | None = None) -> EngineDiedError | None:
@@ -245,17 +267,15 @@ def disk_trouble(cannot: str, why: str) -> RunEndedError:
     )
 
 
-def own_code_error(error: Exception, doing: str, code: Path | None, *, masked: bool = False) -> BuildError:
-    """What a Python model's function raised on the driver, with the place in its file (`code`; None: it has none)."""
+def own_code_error(error: Exception, doing: str, code: Code | None, *, masked: bool = False) -> BuildError:
+    """What a Python model's function raised on the driver, with the place in its `code` (None: it has none)."""
     why = f"{type(error).__name__}: {error}".strip().rstrip(":")
     if any(mark in why for mark in DISK):
         return disk_trouble(f"cannot {doing}", next(m for m in DISK if m in why) if masked else why)
     why = hide_values(why) if masked else why
     if code is None:
         return TransientBuildError(f"cannot {doing}", why=why, fix="if it persists, report it with the log")
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == code]
-    at = f" ({code.name}:{frames[-1].lineno}, in {frames[-1].name})" if frames else ""
-    return DataError(f"cannot {doing}", why=why + at, fix="correct the model's function")
+    return DataError(f"cannot {doing}", why=why + code.place(error), fix="correct the model's function")
 
 
 def causes(error: Exception) -> list[JavaCause]:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.model import Source, Upstream
 from backfill_assets.files.documents import did_you_mean
-from backfill_assets.project.draft import Draft
+from backfill_assets.project.draft import Draft, DraftRead
 from backfill_assets.project.graph import cycles, ordered
 
 
@@ -80,9 +80,8 @@ def _upstreams(
         if name is None:
             if not certain:
                 continue
-            otherwise = f"add a model `{read.name}`, or declare it in sources.yml"
             known = [n for key, n in spelling.items() if key not in others and n not in readers[read.name.lower()]]
-            fix = did_you_mean(read.name, known, otherwise)
+            fix = _remedy(read, known)
             what, why = f"`{draft.name}` reads `{read.name}`", "no model or source has that name"
             problems.append(draft.problem(read.line, what=what, why=why, fix=fix))
         elif name == draft.name:
@@ -92,3 +91,11 @@ def _upstreams(
         else:
             found[f"{read.parameter}={name}"] = Upstream(name=name, parameter=read.parameter)
     return tuple(found.values())
+
+
+def _remedy(read: DraftRead, known: list[str]) -> str:
+    """What to write instead of a name that nobody has: what it is the last part of, or one that is close."""
+    meant = [name for name in known if name.rpartition(".")[2].lower() == read.name.lower()]
+    if meant and read.parameter:  # of a Python function, which cannot have dots
+        return f'write `upstream={{"{read.parameter}": "{meant[0]}"}}` in @model(...)'
+    return did_you_mean(read.name, meant or known, f"add a model `{read.name}`, or declare it in sources.yml")

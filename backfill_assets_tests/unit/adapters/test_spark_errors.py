@@ -9,8 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 from backfill_assets.adapters.spark_errors import (
+    Code,
     JavaCause,
     QueryPlace,
+    as_build_error,
     causes,
     classified,
     died,
@@ -220,17 +222,39 @@ def test_an_exception_without_java_is_its_own_cause() -> None:
 
 def test_a_functions_own_error_names_its_file_and_line(tmp_path: Path) -> None:
     """What a Python model's function raises where it is called; an SQL model has no function to correct."""
-    file = tmp_path / "roi.py"
-    text = "def roi(interval):\n    return {}['x']\n"
-    file.write_text(text)
-    space: dict[str, object] = {}
-    exec(compile(text, str(file), "exec"), space)
-    try:
-        space["roi"](None)  # type: ignore[operator]
-    except KeyError as error:
-        mine, sql = (own_code_error(error, "build roi", code) for code in (file, None))
-    assert str(mine) == "cannot build roi\nwhy: KeyError: 'x' (roi.py:2, in roi)\nfix: correct the model's function"
+    code, error = raised_in(tmp_path, "{}['x']", {})
+    mine, sql = (own_code_error(error, "build roi", of) for of in (code, None))
+    assert str(mine) == (
+        "cannot build roi\nwhy: KeyError: 'x' (models/roi.py:2, in roi)\nfix: correct the model's function"
+    )
     assert "correct the model" not in str(sql)
+
+
+def test_what_spark_refuses_of_a_function_names_its_line(tmp_path: Path) -> None:
+    """The line that called for it, in the model's file; a place in a UDF is named already, and says more."""
+
+    def refuse(why: str) -> None:
+        raise AnalysisError(why)
+
+    class AnalysisError(Exception):
+        pass
+
+    code, error = raised_in(tmp_path, "refuse('no column a')", {"refuse": refuse})
+    assert as_build_error(error, "prepare roi", code=code).why == "no column a (models/roi.py:2, in roi)"
+    assert as_build_error(error, "prepare roi", code=None).why == "no column a"
+    elsewhere = Code(path=tmp_path / "models" / "other.py", root=tmp_path)
+    assert as_build_error(error, "prepare roi", code=elsewhere).why == "no column a"
+    code, error = raised_in(tmp_path, "refuse('ValueError: x (lib/a.py:2, in a)')", {"refuse": refuse})
+    assert as_build_error(error, "build roi", code=code).why == "ValueError: x (lib/a.py:2, in a)"
+
+
+def raised_in(root: Path, expression: str, space: dict[str, object]) -> tuple[Code, Exception]:
+    """The code of a model that is an expression, and what it raises."""
+    file = root / "models" / "roi.py"
+    exec(compile(f"def roi(interval):\n    return {expression}\n", str(file), "exec"), space)
+    with pytest.raises(Exception) as caught:
+        space["roi"](None)  # type: ignore[operator]
+    return Code(path=file, root=root), caught.value
 
 
 def test_a_full_disk_is_said_so_from_python_too() -> None:
