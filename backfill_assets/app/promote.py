@@ -12,6 +12,7 @@ from backfill_assets.app.amendment import amend_stored
 from backfill_assets.app.candidate import show_candidate
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import seal_release, write_packets
+from backfill_assets.app.faults import stale_by_promotion
 from backfill_assets.app.follow import record_followed
 from backfill_assets.app.gate import promotion_case
 from backfill_assets.app.plan import plan_by_now
@@ -24,6 +25,7 @@ from backfill_assets.compare.filling import expected_filling, found_filling
 from backfill_assets.contracts.publish import publish_contracts
 from backfill_assets.core.errors import BackfillError, PlanError
 from backfill_assets.plan.amendment import Amendment
+from backfill_assets.plan.faults import Fault
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.plan.stored import stored_request
@@ -64,6 +66,8 @@ class Promoted:
     """What became of the world since the stored plan that was named was opened."""
     waiting: tuple[WaitingMove, ...] = ()
     """Where no plan was named and nothing moved: the plans that are promoted by their ids."""
+    stale: tuple[Fault, ...] = ()
+    """What is shown beside rows of an upstream that it did not read, as these were not there yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +117,7 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
         notes=tuple(context.rules().notes),
         amendment=done.attempt.amendment,
         waiting=_waiting(context) if done.verdict.open and not (plan or done.verdict.pointers) else (),
+        stale=stale_by_promotion(context, before, done.environment) if done.verdict.open else (),
     )
 
 

@@ -11,6 +11,7 @@ from backfill_assets.adapters.heartbeat import sending_heartbeats
 from backfill_assets.app.carry_out import Carried, Follow, carry_out, unseen
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import seal_release
+from backfill_assets.app.faults import stale_by_promotion
 from backfill_assets.app.gate import promotion_case
 from backfill_assets.app.ledger_edits import withdraw
 from backfill_assets.app.plan import find_odd_files, plan_request
@@ -169,4 +170,5 @@ def promote_green(context: Context) -> Promoted:
         verdict=done.verdict,
         held=done.attempt.held,
         notes=tuple(context.rules().notes),
+        stale=stale_by_promotion(context, before, done.environment) if done.verdict.open else (),
     )

@@ -173,6 +173,7 @@ def following(*, quiet: bool) -> Follow:
 
 def tell_promoted(done: Promoted, *, as_json: bool) -> None:
     """Say what moved or what is in the way. Exits with CLOSED when nothing may move."""
+    from backfill_assets.cli.faults import print_faults
     from backfill_assets.cli.plans import print_amendment
     from backfill_assets.cli.promotion import print_promotion, promotion_json
     from backfill_assets.cli.rules import print_notes
@@ -180,10 +181,12 @@ def tell_promoted(done: Promoted, *, as_json: bool) -> None:
 
     if as_json:
         more = {"rules": list(done.notes), "amendment": to_plain(done.amendment), "waiting": to_plain(done.waiting)}
+        more["stale"] = to_plain(done.stale)
         print_json(promotion_json(done.before, done.environment, done.verdict) | more)
     else:
         print_amendment(done.amendment)
         print_promotion(done.before, done.environment, done.verdict, done.waiting)
+        print_faults(done.stale)
         print_notes(done.notes)
     if not done.verdict.open:
         raise typer.Exit(CLOSED)

@@ -262,6 +262,7 @@ def routine(as_json: AsJson = False) -> None:
     By the published versions, whatever code is loaded. A model with a red audit holds back what reads it, nothing else.
     """
     from backfill_assets.app.routine import extend
+    from backfill_assets.cli.faults import print_faults
     from backfill_assets.cli.outcomes import outcomes_json, print_outcomes
     from backfill_assets.cli.plan_text import print_warnings
     from backfill_assets.cli.promotion import print_promotion, promotion_json
@@ -277,6 +278,7 @@ def routine(as_json: AsJson = False) -> None:
                 "promotion": promotion_json(promoted.before, promoted.environment, promoted.verdict),
                 "settled": {name: part.to_plain() for name, part in done.settled.replaced.items()},
                 "held_back": [str(obstacle) for obstacle in done.held],
+                "stale": to_plain(promoted.stale),
                 "warnings": to_plain(done.odd),
             }
         )
@@ -289,6 +291,7 @@ def routine(as_json: AsJson = False) -> None:
             echo(f"Nothing was promoted to {promoted.environment.name}.")
         else:
             print_promotion(promoted.before, promoted.environment, promoted.verdict)
+        print_faults(promoted.stale)
         for obstacle in done.held:
             echo(f"held back: {obstacle}")
         print_notes(promoted.notes)

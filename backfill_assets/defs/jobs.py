@@ -29,6 +29,7 @@ from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.entities import EntitySample, sample_of
 from backfill_assets.plan.estimate_text import comparison, duration, saving
+from backfill_assets.plan.faults import Fault
 from backfill_assets.plan.frozen_text import frozen_words
 from backfill_assets.plan.other_ways import other_ways
 from backfill_assets.plan.request_parsing import days_of, reason_of
@@ -119,6 +120,7 @@ def routine_job(run: Launched) -> None:
     for name, part in done.settled.replaced.items():
         run.log.info(f"{name}: {part} is provisional and was built again, as its sources changed")
     _log_warnings(run.log, done.odd)
+    _log_faults(run.log, done.promoted.stale)
     run.report_views()
     if held := done.held:
         raise dg.Failure(description="\n\n".join(map(str, held)), allow_retries=False)
@@ -162,6 +164,11 @@ def _log_sampled(run: Launched, done: Sampled) -> None:
 def _log_warnings(log: Log, warnings: Sequence[PlanWarning]) -> None:
     for one in warnings:
         log.warning(f"{one.place}: {one.what}. {one.why}; {one.fix}")
+
+
+def _log_faults(log: Log, faults: Sequence[Fault]) -> None:
+    for fault in faults:
+        log.warning(str(fault))
 
 
 def _log_started(run: Launched, started: Started) -> None:
@@ -211,4 +218,5 @@ def _log_promoted(run: Launched, done: Promoted) -> None:
         run.log.info(f"{run.context.environment} shows everything already; nothing was moved")
     for one in done.waiting:
         run.log.info(f"{one} waits: {promote_words(run.context, one.plan)}")
+    _log_faults(run.log, done.stale)
     run.report_views()

@@ -1,17 +1,19 @@
-"""What is wrong with rows that are shown? Files that are damaged, tables that others wrote to, audits that turned red.
+"""What is wrong with rows that are shown? Files that are damaged, tables that others wrote to, audits that turned red,
+rows of before an upstream began.
 
 None of it is missing: it stays as it is shown, until a restatement puts other rows beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.plan.commands import restate_argument, restate_command
+from backfill_assets.plan.stale_inputs import StaleInput
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.shown_state import ShownState
 
@@ -27,6 +29,8 @@ class FaultKind(StrEnum):
     """The ledger knows no batch of them."""
     RED = "red"
     """An audit has failed on them since they were published."""
+    STALE = "stale"
+    """They were computed before an upstream had what is shown of it by now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +62,27 @@ def faults(
                 remedy = _remedy(project, shown, name, part)
                 found.append(Fault(kind=kind, model=name, what=what, intervals=part, remedy=remedy))
     return tuple(found)
+
+
+def stale_faults(project: Project, shown: Environment, found: Iterable[StaleInput]) -> tuple[Fault, ...]:
+    """What was computed before an upstream began as early as it does: a fault for each pair of models."""
+    pairs: dict[tuple[str, str], list[StaleInput]] = {}
+    for each in found:
+        pairs.setdefault((each.model, each.upstream), []).append(each)
+    told: list[Fault] = []
+    for (name, upstream), some in pairs.items():
+        intervals = Ranges.of(i for each in some for i in each.intervals)
+        lacked = Ranges.of(i for each in some for i in each.of)
+        told.append(
+            Fault(
+                kind=FaultKind.STALE,
+                model=name,
+                intervals=intervals,
+                what=f"was computed before {upstream} had {lacked}",
+                remedy=_remedy(project, shown, name, intervals),
+            )
+        )
+    return tuple(told)
 
 
 def _of(state: ShownState, damaged: Mapping[str, Ranges]) -> Iterator[tuple[FaultKind, str, Ranges]]:

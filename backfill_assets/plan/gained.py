@@ -1,11 +1,14 @@
-"""Which shown intervals do not read what a model gains by a plan? It begins earlier by now than when they were built.
+"""Which shown intervals do not read what a model gains by a plan, or has gained? It begins earlier by now than when
+they were built.
 
 No plan computes them again: what is shown of the same logic is replaced by a restatement only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
 
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
@@ -13,6 +16,10 @@ from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.patch import affected_interval
 from backfill_assets.plan.stages import Build, PlanWarning, Stage
+from backfill_assets.plan.stale_inputs import StaleInput, stale_inputs
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.ledger import EntriesByVersion
+from backfill_assets.state.releases import Release
 
 
 def unread_gains(project: Project, facts: Facts, stages: Iterable[Stage]) -> Iterator[PlanWarning]:
@@ -33,3 +40,31 @@ def unread_gains(project: Project, facts: Facts, stages: Iterable[Stage]) -> Ite
                     why=f"it reads that, as {name} begins earlier now; no plan computes again what is shown already",
                     fix=f"once this is promoted: {restate_command(restate_argument(reader, stays))}",
                 )
+
+
+def unread_since(
+    project: Project, environment: Environment, releases: Sequence[Release], entries: EntriesByVersion
+) -> tuple[StaleInput, ...]:
+    """What is shown of the loaded code's versions that was computed before an upstream had what is shown of it by now.
+    Only readers of models that began earlier in one of the releases are looked at."""
+    mine = {n for n, pointer in environment.pointers.items() if project.fingerprints.get(n) == pointer.version}
+    earlier = _begun_earlier(releases) & mine
+    readers = {r for name in earlier for r in project.readers().get(name, ()) if r in mine}
+    if not readers:
+        return ()
+    some = {n: p for n, p in environment.pointers.items() if n in earlier | readers}
+    found = stale_inputs(project, replace(environment, pointers=some), entries, gained=True)
+    return tuple(o for o in found if o.upstream in earlier)
+
+
+def _begun_earlier(releases: Sequence[Release]) -> set[str]:
+    """Models that were shown from a later day on, at first."""
+    first, found = dict[str, datetime](), set[str]()
+    for move in (move for release in releases for move in release.moves):
+        if move.after is None or (span := move.after.covers.span) is None:
+            continue
+        begins = span.start
+        if begins < first.setdefault(move.model, begins):
+            found.add(move.model)
+            first[move.model] = begins
+    return found
