@@ -41,19 +41,19 @@ class Settling:
     """Model → what a rollback has put there, and nobody has changed since: it stays."""
 
     def provisional(self, model: str, calendar: Calendar, shown: Ranges) -> Ranges:
-        """What of a model's shown intervals is not settled."""
+        """What of a model's shown intervals is not settled; what somebody has gone back to stays as it is."""
         since = self.after(model, calendar)
-        return shown - shown.until(calendar.over(since)) if since is not None else NOTHING
+        if since is None:
+            return NOTHING
+        return shown - shown.until(calendar.over(since)) - self.went_back.get(model, NOTHING)
 
     def after(self, model: str, calendar: Calendar) -> datetime | None:
         """The instant after which a model's intervals that end are provisional; None: it has none."""
         return (self.since_days if calendar.time_zone else self.since).get(model)
 
     def open_to_change(self, model: str, calendar: Calendar, shown: Ranges) -> Ranges:
-        """What of it a routine run may replace: not what somebody has gone back to."""
-        if self.behind:
-            return NOTHING
-        return self.provisional(model, calendar, shown) - self.went_back.get(model, NOTHING)
+        """What of it a routine run may replace by now."""
+        return NOTHING if self.behind else self.provisional(model, calendar, shown)
 
 
 def settling(control: Control, environment: str, now: datetime) -> Settling:
