@@ -14,7 +14,7 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import seal_release, write_packets
 from backfill_assets.app.faults import stale_by_promotion
 from backfill_assets.app.follow import record_followed
-from backfill_assets.app.gate import promotion_case
+from backfill_assets.app.gate import cases_of, promotion_case
 from backfill_assets.app.plan import plan_by_now
 from backfill_assets.app.prove import prove_built
 from backfill_assets.app.release import mover
@@ -25,6 +25,8 @@ from backfill_assets.compare.filling import expected_filling, found_filling
 from backfill_assets.contracts.publish import publish_contracts
 from backfill_assets.core.errors import BackfillError, PlanError
 from backfill_assets.plan.amendment import Amendment
+from backfill_assets.plan.commands import other_code_remedy
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.faults import Fault
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Plan, Request
@@ -46,9 +48,17 @@ class WaitingMove:
 
     plan: str
     kind: str
+    other_code: str = ""
+    """What to do first, where it is of other code than what is loaded."""
 
     def __str__(self) -> str:
         return f"{self.kind} {self.plan}"
+
+    def waits(self, promote: str) -> str:
+        """For what it waits: to be promoted by a command, or for the code that it was made of."""
+        if self.other_code:
+            return f"{self} waits, and is not of the loaded code: {self.other_code}"
+        return f"{self} waits: {promote}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,14 +126,21 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
         verdict=done.verdict,
         notes=tuple(context.rules().notes),
         amendment=done.attempt.amendment,
-        waiting=_waiting(context) if done.verdict.open and not (plan or done.verdict.pointers) else (),
+        waiting=_waiting(context, done.attempt.case.facts)
+        if done.verdict.open and not (plan or done.verdict.pointers)
+        else (),
         stale=stale_by_promotion(context, before, done.environment) if done.verdict.open else (),
     )
 
 
-def _waiting(context: Context) -> tuple[WaitingMove, ...]:
+def _waiting(context: Context, facts: Facts) -> tuple[WaitingMove, ...]:
+    cases = cases_of(context, facts)
     return tuple(
-        WaitingMove(plan=r.id, kind="restatement" if stored_request(context.control, r.id).restate else "plan")
+        WaitingMove(
+            plan=r.id,
+            kind="restatement" if stored_request(context.control, r.id).restate else "plan",
+            other_code="" if cases.is_ours(facts, r) else other_code_remedy(r),
+        )
         for r in context.control.plans.all()
         if r.status is PlanStatus.APPLIED and r.environment == context.environment
     )

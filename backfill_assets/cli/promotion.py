@@ -31,7 +31,7 @@ def print_promotion(
     if not verdict.pointers:
         console.print(f"{after.name} shows all that is built of it: nothing to promote.")
         for one in waiting:
-            console.print(Text(f"{one} waits: ") + Text(f"backfill promote {one.plan}", style="bold"))
+            console.print(Text(one.waits(f"backfill promote {one.plan}")))
         return
     release = after.releases[verdict.pointers[0].model]
     console.print(

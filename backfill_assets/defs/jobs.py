@@ -217,6 +217,6 @@ def _log_promoted(run: Launched, done: Promoted) -> None:
     if not done.verdict.pointers:
         run.log.info(f"{run.context.environment} shows everything already; nothing was moved")
     for one in done.waiting:
-        run.log.info(f"{one} waits: {promote_words(run.context, one.plan)}")
+        run.log.info(one.waits(promote_words(run.context, one.plan)))
     _log_faults(run.log, done.stale)
     run.report_views()

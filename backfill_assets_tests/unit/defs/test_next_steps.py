@@ -7,6 +7,7 @@ import pytest
 
 from backfill_assets.app.promote import WaitingMove, promote_plan
 from backfill_assets.cli.promotion import print_promotion
+from backfill_assets.core.errors import PlanError
 from backfill_assets_tests.dagster_place import Place, a_place, build_elsewhere, execute, loaded
 from backfill_assets_tests.fakes import a_model
 
@@ -67,3 +68,18 @@ def test_what_waits_is_named_in_a_terminal(instance: dg.DagsterInstance, capsys:
         == f"prod shows all that is built of it: nothing to promote. restatement {plan} waits: backfill promote {plan}"
     )
     assert promote_plan(place, plan=plan).waiting == ()
+
+
+def test_what_waits_for_its_own_code(instance: dg.DagsterInstance) -> None:
+    """`promote` refuses it as long as other code is loaded."""
+    place = shown()
+    built = loaded(place, base="base-2")
+    execute(built, instance, "apply")
+    plan = live(built)
+    [one] = promote_plan(place).waiting
+    assert one.waits("backfill promote") == (
+        f"plan {plan} waits, and is not of the loaded code: check out the code that plan {plan} was made of; "
+        f"or end it and make one of the loaded code: `backfill abandon {plan}`, then `backfill apply`"
+    )
+    with pytest.raises(PlanError, match="which the loaded code does not know"):
+        promote_plan(place, plan=plan)
