@@ -13,7 +13,10 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.releases import elsewhere
+from backfill_assets.state.releases import Difference
+
+OPEN_ONE = "its open interval built further"
+"""What a release did where nothing else can be told of it: no interval that was over changed."""
 
 
 def print_promotion(
@@ -53,9 +56,11 @@ def _was(old: Pointer | None, new: Pointer) -> str:
         return "new"
     if old.version != new.version:
         return f"was {old.version}"
-    said = [f"{short(part)} restated" for part in (elsewhere(old, new),) if part]
-    said += [f"{short(part)} more" for part in (new.covers - old.covers,) if part]
-    return f"same version, {', '.join(said) or 'other columns'}"
+    difference = Difference(model=new.model, one=old, other=new)
+    said = [f"{short(part)} restated" for part in (difference.changed,) if part]
+    said += [f"{short(part)} more" for part in (difference.gained,) if part]
+    said += difference.column_lines
+    return f"same version, {', '.join(said) or OPEN_ONE}"
 
 
 def promotion_json(before: Environment, after: Environment, verdict: Verdict) -> dict[str, object]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from backfill_assets.app.context import Context
+from backfill_assets.cli.promotion import OPEN_ONE
 from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import grid, out, print_result, styled
 from backfill_assets.core.pointer import Pointer
@@ -143,16 +144,17 @@ def _kind(release: Release) -> Text:
 def _move_text(move: PointerMove) -> str:
     if move.before is None or move.after is None:
         return f"{move.model} {'new' if move.before is None else 'gone'}"
+    difference = Difference(model=move.model, one=move.before, other=move.after)
     said: list[str] = []
     if move.before.version != move.after.version:
         said.append(f"{move.before.version[:8]} → {move.after.version[:8]}")
+    elif columns := difference.column_lines:  # with them all intervals count as changed
+        said += [f"{short(part)} again" for part in (difference.changed,) if part] + [f"({'; '.join(columns)})"]
     elif again := move.again:
         said.append(f"{short(again)} {'copied' if move.compaction else 'again'}")
-    if gained := move.after.covers - move.before.covers:
-        said.append(f"+{short(gained)}")
-    if lost := move.before.covers - move.after.covers:
-        said.append(f"-{short(lost)}")
-    return f"{move.model} {' '.join(said)}".rstrip()
+    said += [f"+{short(part)}" for part in (difference.gained,) if part]
+    said += [f"-{short(part)}" for part in (difference.lost,) if part]
+    return f"{move.model} {' '.join(said) or OPEN_ONE}"
 
 
 def _side(pointer: Pointer | None) -> str:

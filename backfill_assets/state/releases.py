@@ -282,11 +282,13 @@ class Difference:
     def lines(self, say: Callable[[Ranges], str] = str) -> list[str]:
         """What is different, a line for each kind; `say` writes ranges."""
         ranges = (("other rows", self.changed), ("new intervals", self.gained), ("intervals gone", self.lost))
+        return [*(f"{what}: {say(part)}" for what, part in ranges if part), *self.column_lines]
+
+    @property
+    def column_lines(self) -> list[str]:
+        """Those about columns."""
         columns = (("new columns", self.added), ("columns gone", self.removed), ("of another type", self.retyped))
-        return [
-            *(f"{what}: {say(part)}" for what, part in ranges if part),
-            *(f"{what}: {', '.join(names)}" for what, names in columns if names),
-        ]
+        return [f"{what}: {', '.join(names)}" for what, names in columns if names]
 
 
 def compare(
