@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
@@ -22,15 +23,21 @@ def move_stages(
     moves: tuple[tuple[str, str], ...],
     patches: Mapping[str, Patch],
     cut: Collection[str] = (),
+    building: Mapping[str, Ranges] = MappingProxyType({}),
 ) -> list[Stage]:
-    """The move, and before it the question to the owners of models whose published rows change or lose columns."""
+    """The move, and before it the question to the owners of models whose published rows change or lose columns, or were
+    shown otherwise when they were shown last. `building`: model → what is built first."""
     shown, rules = facts.environment, facts.rules_for(project)
     files = declared_rules(project, beside=rules)
     asked: dict[str, list[str]] = {}
     roles: dict[str, tuple[str, ...]] = {}
     for name, version in moves:
-        pointer = shown.pointers.get(name)
-        if pointer and (name in cut or rewrites(pointer, version, patches.get(name))):
+        pointer, last = shown.pointers.get(name), facts.out_of_sight.get(name)
+        if (
+            name in cut or rewrites(pointer, version, patches.get(name))
+            if pointer
+            else last and (rewrites(last, version) or last.covers & building.get(name, NOTHING))
+        ):
             needed_here = needed_from(rules, files, name)
             roles = merged_roles([*roles.items(), *needed_here.items()])
             for owner in needed_here:

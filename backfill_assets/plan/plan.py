@@ -217,7 +217,8 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
     )
     new = [name for name, change in mine.items() if change.category not in (Category.NEW, Category.UNCHANGED)]
     if moves:
-        stages.extend(move_stages(project, facts, moves, replacing, [n for n in listing if changes[n].removed]))
+        cut = [n for n in listing if changes[n].removed]
+        stages.extend(move_stages(project, facts, moves, replacing, cut, building))
     other_letters = respelled(project, facts, moves)
     return Plan(
         environment=facts.environment.name,

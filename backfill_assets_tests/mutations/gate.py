@@ -80,6 +80,8 @@ GATE = (
     broken("no model beside one in other letters: where pointers move", "state/environment.py", "            refuse_other_letters(seen.name, current.pointers.keys() - set(remove), [p.model for p in pointers])\n", "", "test_names.py"),
     broken("no two environments in one schema: at each attempt to commit", "state/environment.py", "            self.refuse_twin(current)\n", "", "test_names.py"),
     broken("out of sight: other rows are a change", "promote/changed_rows.py", "if part := _since_last_shown(facts, pointer, log, cadence):", "if part := NOTHING:", "promote/test_out_of_sight.py"),
+    broken("out of sight: the plan says who is asked", "plan/moving.py", "else last and (rewrites(last, version)", "else last and (NOTHING", "promote/test_out_of_sight.py"),
+    broken("out of sight: and of days that are computed again", "plan/moving.py", " or last.covers & building.get(name, NOTHING)", "", "promote/test_out_of_sight.py"),
     broken("out of sight: days of models that are shown", "promote/changed_rows.py", " | _back_in_sight(facts, before, pointer, log, cadence)\n", "\n", "promote/test_lost_days.py"),
     broken("out of sight: days in the logic that somebody went back to", "promote/changed_rows.py", "return back - went_back", "return back", "promote/test_lost_days.py::test_what_the_older_version_gains_is_growth"),
     broken("out of sight: a table that was removed", "promote/changed_rows.py", "return removed | replaced(", "return replaced(", "promote/test_out_of_sight.py"),

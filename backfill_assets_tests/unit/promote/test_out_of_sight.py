@@ -10,9 +10,12 @@ import pytest
 
 from backfill_assets.app.approve import ApprovalRequest, approve
 from backfill_assets.app.context import Context
+from backfill_assets.app.ledger_edits import withdraw
+from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.rollback import roll_back
 from backfill_assets.app.rules import propose_rules
+from backfill_assets.core.intervals import Interval
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.changed_rows import find_changed_rows
 from backfill_assets_tests.projects import small_project
@@ -55,7 +58,9 @@ def edited(root: Path) -> Context:
 def test_other_rows_are_approved_by_all_who_are_asked(shop: Path) -> None:
     """By the owner and the consumer's owner in force; the owner that the author's file names comes beside them."""
     place = edited(shop)
+    assert set(plan_request(place).owners) == {ANA, DEV, CFO}, "before anything is built"
     build(place)
+    assert set(plan_request(place).owners) == {ANA, DEV, CFO}, "and when nothing is left to build"
     [plan] = [r.id for r in place.control.plans.all() if r.live]
     prove(place, plan)
     asked = {o.what.partition(" of ")[0] for o in promote_plan(place).verdict.obstacles}
@@ -70,10 +75,23 @@ def test_other_rows_are_approved_by_all_who_are_asked(shop: Path) -> None:
 def test_the_same_rows_come_back_without_asking(shop: Path) -> None:
     """They were let through when they were released."""
     place = unsparked(shop, user="dev")
+    assert plan_request(place).owners == ()
     build(place)
     done = promote_plan(place)
     assert done.verdict.open and sorted(done.environment.pointers) == ["daily", "running"]
     assert done.verdict.changed == {}
+
+
+def test_days_that_are_computed_again_are_approved(shop: Path) -> None:
+    """Of the same query, too: the plan says so before they are built."""
+    place = unsparked(shop, user="dev")
+    withdraw(place, [("running", Interval.of("2024-01-02", "2024-01-03"))], reason="late rows")
+    assert set(plan_request(place).owners) == {ANA, CFO}
+    build(place)
+    [plan] = [r.id for r in place.control.plans.all() if r.live]
+    prove(place, plan)
+    asked = {o.what.partition(" of ")[0] for o in promote_plan(place).verdict.obstacles}
+    assert asked == {f"needs approval by {who}" for who in (ANA, f"{CFO} (owner")}
 
 
 def test_the_owner_in_force_stays(shop: Path) -> None:
