@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.intervals import Ranges
@@ -18,7 +19,7 @@ from backfill_assets.promote.approval import PlanReview
 from backfill_assets.promote.candidate import known_target
 from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.changed_rows import find_changed_rows
-from backfill_assets.promote.older_reads import OlderReads, older_reads
+from backfill_assets.promote.older_reads import Building, OlderReads, older_reads
 from backfill_assets.promote.planned import propose_plan
 from backfill_assets.promote.proposal import Proposal, propose
 from backfill_assets.promote.rollback_step import model_then
@@ -89,9 +90,15 @@ class Cases:
             not_counted=self.not_counted,
         )
 
-    def older_reads(self, facts: Facts, moving: Sequence[Pointer], frozen: Sequence[Frozen] = ()) -> OlderReads:
+    def older_reads(
+        self,
+        facts: Facts,
+        moving: Sequence[Pointer],
+        frozen: Sequence[Frozen] = (),
+        building: Building = MappingProxyType({}),
+    ) -> OlderReads:
         """What of pointers that would move is older than what is shown, as far as it is built; and what is not, of what
-        a plan has `frozen`."""
+        a plan has `frozen`. `building`: what is built before they move."""
 
         def entries(models: Collection[str]) -> EntriesByVersion:
             return by_version(self.control.ledger.entries(models, kinds=DECIDING))
@@ -100,7 +107,7 @@ class Cases:
         versions = self.control.versions.all() if gone else {}
         then = {p.model: model_then(self.project, versions, p.model, p.version) for p in gone}
         deleted = {name: model for name, model in then.items() if model is not None}
-        return older_reads(self.project, facts, moving, deleted, entries, self.history, frozen)
+        return older_reads(self.project, facts, moving, deleted, entries, self.history, frozen, building)
 
     def _reviews(self, facts: Facts, versions: Mapping[tuple[str, str], Version]) -> tuple[PlanReview, ...]:
         """What is known of all open plans that the loaded code is of."""

@@ -131,12 +131,18 @@ def from_rows(case: Case) -> Iterator[Obstacle]:
 def of_shown_rows(case: Case) -> Iterator[Obstacle]:
     """It was computed from the rows of its upstreams that are shown beside it, not from others; so was what stays as it
     is shown and reads what moves."""
+    older = _copied_before(case)
+    for row in case.older.sources:
+        older[row.model] = older.get(row.model, NOTHING) | row.intervals
     for each in case.older.upstreams if case.purpose is Purpose.PROMOTION else ():  # daily runs go on: `watch` names it
+        first = each.upstream if not each.of - older.get(each.upstream, NOTHING) else ""
         yield Obstacle(
             model=each.model,
             what=f"was computed from other rows of {each.upstream} {each.of} than {case.environment.name} would show:",
             intervals=each.intervals,
-            remedy=_again(case, each.model, each.intervals, "what is shown now"),
+            remedy=f"mend {first} first: then {apply_command(case.request)} looks at this again"
+            if first
+            else _again(case, each.model, each.intervals, "what is shown now"),
         )
 
 
@@ -257,19 +263,25 @@ def only_more(case: Case) -> Iterator[Obstacle]:
 
 def copied_as_shown(case: Case) -> Iterator[Obstacle]:
     """What was copied under other names is what is shown by now: no correction came between."""
-    if case.purpose is not Purpose.PROMOTION:
-        return
+    again = f"{apply_command(case.request)}, which copies what is shown now"
+    for name, left in _copied_before(case).items() if case.purpose is Purpose.PROMOTION else ():
+        yield Obstacle(
+            model=name,
+            what="was copied before other rows were published:",
+            intervals=left,
+            remedy=f"{withdraw_command(name, left)}, then {again}",
+        )
+
+
+def _copied_before(case: Case) -> dict[str, Ranges]:
+    """Model → what would move of it and was copied from rows that others took the place of since."""
+    found: dict[str, Ranges] = {}
     for pointer in case.pointers:
         have, shown = case.facts.coverage.get(pointer.model), case.facts.standing.get(pointer.model)
         own = Ranges.of(s.interval for s in pointer.segments if s.version == pointer.version)
         if have and shown and (left := outdated(have, shown) & own):
-            days = " ".join(f"{pointer.model}:{part}" for part in left)
-            yield Obstacle(
-                model=pointer.model,
-                what="was copied before other rows were published:",
-                intervals=left,
-                remedy=f"backfill withdraw {days}, then {apply_command(case.request)}, which copies what is shown now",
-            )
+            found[pointer.model] = left
+    return found
 
 
 def scopes_as_shown(case: Case) -> Iterator[Obstacle]:

@@ -45,7 +45,7 @@ from backfill_assets.promote.gate import (
     with_rows,
 )
 from backfill_assets.promote.obstacle import Obstacle
-from backfill_assets.promote.older_reads import OlderReads
+from backfill_assets.promote.older_reads import Building, OlderReads
 from backfill_assets.promote.proposal import propose
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.versions import Version
@@ -79,7 +79,7 @@ RULES_AFTER_BUILDING: Mapping[Rule, str] = {
 """What cannot, and why."""
 
 
-OlderOf = Callable[[Facts, Sequence[Pointer], Sequence[Frozen]], OlderReads]
+OlderOf = Callable[[Facts, Sequence[Pointer], Sequence[Frozen], Building], OlderReads]
 """What of pointers that would move, and of what a plan froze, is older than what is shown (`Cases.older_reads`)."""
 
 
@@ -93,7 +93,8 @@ def forecast_obstacles(case: Case, plan: Plan, older: OlderOf) -> tuple[Obstacle
     waits = {b.model for b in plan.blocked}
     models = [name for name in plan.models if name not in waits.union(plan.held)]
     wanted = propose(facts.bounded(case.project), facts, versions, case.request, models, plan.patches)
-    reads = older(facts, wanted.pointers, plan.continued.frozen)
+    building = {(stage.model, stage.version): stage.intervals for stage in plan.work}
+    reads = older(facts, wanted.pointers, plan.continued.frozen, building)
     then = replace(case, facts=facts, versions=versions, wanted=wanted, older=reads)
     return (
         *gate(then, RULES_BEFORE_BUILDING).obstacles,

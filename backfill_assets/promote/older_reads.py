@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.segments import Segment, is_adopted
+from backfill_assets.core.segments import Segment, Segments, is_adopted
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.older_sources import Computed, History, OlderRows, computed, older_rows
@@ -18,6 +19,8 @@ from backfill_assets.promote.tables_again import reads_before
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import EntriesByVersion
 
+Building = Mapping[tuple[str, str], Ranges]
+"""Model and version → what is still to be built of it."""
 Entries = Callable[[Collection[str]], EntriesByVersion]
 """Models → what the ledger says of them."""
 
@@ -43,9 +46,11 @@ def older_reads(
     entries: Entries,
     history: History,
     frozen: Sequence[Frozen] = (),
+    building: Building = MappingProxyType({}),
 ) -> OlderReads:
     """What is built of pointers that would move, and what is to be built from sources as a plan has `frozen` them.
-    `deleted` are models that are shown and that the code does not have: no plan builds them again."""
+    `deleted` are models that are shown and that the code does not have: no plan builds them again. What is `building`
+    will have other batches than are recorded by now, and nobody knows what they will read."""
     shown = facts.environment
     then = {**shown.pointers, **{p.model: p for p in moving}}
     left = tuple(_replaced_under(project, shown, then, deleted, lambda segment: segment.version))
@@ -62,7 +67,7 @@ def older_reads(
         Computed(model=f.model, interval=part, read=f.sources, began=facts.now) for f in frozen for part in f.intervals
     ]
     over = {n: model.expected(facts.now) - facts.coverage[n].lapsed for n, model in near.items()}
-    others = _other_reads(project, shown, then, over, near.keys() | beside, said) if beside else ()
+    others = _other_reads(project, shown, then, over, near.keys() | beside, said, building) if beside else ()
     again = reads_before(project, shown, then, {n: over[n] for n in ours}, said, entries, history, reach)
     return OlderReads(
         upstreams=(*others, *_not_among(others, again), *left),
@@ -78,14 +83,26 @@ def _other_reads(
     about: Mapping[str, Ranges],
     near: Collection[str],
     entries: EntriesByVersion,
+    building: Building,
 ) -> tuple[StaleInput, ...]:
     """What of the models that it is `about` would be shown beside other rows; `near` are these and what they read. Of
     what is not over, or was built before it was, nothing is told by its logic: it is built again in any case."""
-    found = _upstreams(project, shown, then, about, near, entries)
+    built = {name: _without(pointer, building) for name, pointer in then.items()}
+    found = _upstreams(project, shown, built, about, near, entries)
     readers = {name: project.models[name] for name in about}
     others = _replaced_under(project, shown, then, readers, lambda segment: segment.logic)
     mine = (replace(other, intervals=other.intervals & about[other.model]) for other in others)
     return (*found, *_not_among(found, mine))
+
+
+def _without(pointer: Pointer, building: Building) -> Pointer:
+    """The pointer, without what is still to be built of its tables."""
+    left = (
+        replace(segment, interval=part)
+        for segment in pointer.segments
+        for part in Ranges((segment.interval,)) - building.get((pointer.model, segment.version), NOTHING)
+    )
+    return replace(pointer, segments=Segments(left))
 
 
 def _not_among(told: Sequence[StaleInput], more: Iterable[StaleInput]) -> Iterator[StaleInput]:

@@ -11,7 +11,7 @@ from backfill_assets.build.apply import apply
 from backfill_assets.build.ledger_edits import withdraw
 from backfill_assets.core.errors import UsageError
 from backfill_assets.core.intervals import Interval, Ranges
-from backfill_assets.core.model import Override, Signature
+from backfill_assets.core.model import ColumnRef, Override, Signature
 from backfill_assets.core.segments import adopted_of
 from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.facts import Facts
@@ -20,6 +20,7 @@ from backfill_assets.plan.renamed_columns import renaming, still_copied
 from backfill_assets.plan.sample import sample_plan
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.plan.strategy import Strategy
+from backfill_assets.promote.gate_forecast import forecast_obstacles
 from backfill_assets.promote.lifecycle import store_plan
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets.state.tables import rows_of
@@ -289,6 +290,11 @@ def test_the_ledger_keeps_the_origin(world: World) -> None:
 def corrected(world: World, day: str, rows: int = 99) -> None:
     """Prod's own code computes a day again, and its owner approves what came out."""
     loaded(world, OLD, to="1")
+    correct(world, day, rows)
+
+
+def correct(world: World, day: str, rows: int = 99) -> None:
+    """The same by the code that is loaded."""
     world.pins.commits.update(raw=7, other=7)
     fix = world.plan(Request(restate=(("daily", days(day)),)))
     before, world.engine.cell = world.engine.cell, lambda job, interval: Cell(rows=rows)
@@ -331,6 +337,42 @@ def test_a_correction_after_the_copy_is_not_undone(world: World) -> None:
     world.prove(opened.plan.id)
     world.approve(opened.plan.id)
     assert world.release().moved and rows_of_day(world, "05") == 99
+
+
+def test_the_reader_of_a_copy_is_judged_by_what_will_be_copied() -> None:
+    """It stays as it is shown, computed anew with the correction; the copy that is withdrawn is of the rows before."""
+    reader = a_model("reader", "daily")
+    world = World(RAW, DAILY, reader)
+    world.engine.columns = tuple((name, "bigint") for name in OLD)
+    reads = frozenset({ColumnRef(table="daily", column="id")})
+
+    def load(columns: Mapping[str, str], to: str) -> None:
+        base = World(RAW, DAILY, reader, versions={"daily": to}, store=world.store, tables=world.tables).project
+        signatures = {"daily": signed(columns), "raw_model": signed({"ds": "x"})}
+        signatures["reader"] = replace(signed({"ds": "d"}), row_reads=reads)
+        world.project = replace(base, signatures=signatures)
+
+    load(OLD, "1")
+    apply(world.bench(), world.plan())
+    assert world.release(required=False).moved
+    renamed_columns = {"ds": "d", "id": "i", "sum": "t", "most": "m"}
+    load(renamed_columns, "2")
+    assert apply(world.bench(), world.plan())["daily"].ok
+    load(OLD, "1")
+    correct(world, "05")
+    load(renamed_columns, "2")
+
+    def ahead() -> list[str]:
+        plan, cases = world.plan(), world.cases(required=False)
+        assert not [s for s in plan.work if s.model == "reader"]
+        return [
+            f"{o.model}: {o.remedy}"
+            for o in forecast_obstacles(cases.promotion(plan.request, world.facts(), plan), plan, cases.older_reads)
+        ]
+
+    assert any("mend daily first" in o for o in ahead() if o.startswith("reader")), ahead()
+    withdraw(world.control, world.tables, world.project, [("daily", days("05"))], now=NOW, by="dev")
+    assert ahead() == []
 
 
 def test_a_stored_copy_holds_as_far_as_it_is_shown(world: World) -> None:
