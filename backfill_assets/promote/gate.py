@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from backfill_assets.core.intervals import NOTHING, Ranges
@@ -402,14 +402,24 @@ HISTORY: tuple[Rule, ...] = (
     as_expected, legible,
 )  # fmt: skip
 """What holds beside that where published rows change."""
+_MENDED_FIRST = frozenset({*_ROWS, copied_as_shown, scopes_as_shown})
+"""What rows lack that other ones take the place of."""
 CODE: tuple[Rule, ...] = (texts_hold,)
 """What holds of the code that computes the next intervals."""
 RULES: tuple[Rule, ...] = (*_ROWS, *CODE, *HISTORY)
 
 
 def gate(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
-    """Everything that is in the way, or the pointers to move."""
-    found = [obstacle for rule in rules for obstacle in rule(case)]
+    """Everything that is in the way, or the pointers to move. Of rows that have to be mended, nothing is compared or
+    approved before."""
+    found: list[Obstacle] = []
+    first = ""
+    for rule in rules:
+        if rule in (approved, compared):
+            found += [replace(obstacle, remedy=f"{first}{obstacle.remedy}") for obstacle in rule(case)]
+        elif told := list(rule(case)):
+            found += told
+            first = "mend the rest, then " if rule in _MENDED_FIRST else first
     order = {w.model: number for number, w in enumerate(case.wanted.wanted)}
     obstacles = tuple(sorted(found, key=lambda o: order.get(o.model, len(order))))  # of a model together, as of rules
     return Verdict(pointers=case.pointers, obstacles=obstacles, changed=case.changed, removed=case.removed)

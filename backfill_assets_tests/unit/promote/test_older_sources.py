@@ -99,6 +99,15 @@ def test_no_yes_is_taken_of_it_and_none_opens_the_gate(world: World) -> None:
     assert ["older rows of source raw" in o.what for o in world.release(plan=plan.id).verdict.obstacles] == [True]
 
 
+def test_what_has_to_be_mended_before_anybody_is_asked(world: World) -> None:
+    """`approve` and `apply` refuse their part as long as rows are older: their remedies say so."""
+    found = {o.what: o.remedy for o in world.release(plan=world.plan_of_new).verdict.obstacles}  # type: ignore[attr-defined]
+    first = [remedy for what, remedy in found.items() if "older rows of source" in what]
+    later = [remedy for what, remedy in found.items() if "needs approval" in what or "not compared" in what]
+    assert len(first) == 1 and first[0].startswith("backfill ")
+    assert len(later) >= 2 and all(remedy.startswith("mend the rest, then backfill ") for remedy in later)
+
+
 def test_what_is_red_by_now_is_shown_all_the_same(world: World) -> None:
     """A new audit that fails on shown rows makes no other rows of them: older ones do not take their place."""
     ledger = world.control.ledger
