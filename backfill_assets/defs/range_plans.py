@@ -114,12 +114,12 @@ def worked_on(context: Context, step: dg.AssetExecutionContext, plan: str) -> Wo
     shown. Says what comes next."""
     facts = context.facts()
     shown = show_candidate(context, plan, facts)
-    record, wrong = find_plan(context.control, plan), list[str]()
+    record, wrong, unproved = find_plan(context.control, plan), list[str](), None
     if shown is not None and record.status is PlanStatus.APPLIED:
         checked = check_rows(context, plan_by_now(context, facts, record), record.id, facts)
-        wrong = problems(checked.texts, context.project)
+        wrong, unproved = problems(checked.texts, context.project), checked.unproved
         log_checked(context.project, step, checked)
-    said = what_comes_next(context, record)
+    said = what_comes_next(context, record, unproved)
     Log(step).info(f"plan {record.id}: {said}")
     metadata = {"plan": record.id, "next": said, **review_link("plan", record.id)}
     return Worked(metadata=metadata, problems=tuple(wrong))

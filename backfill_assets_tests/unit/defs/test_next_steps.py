@@ -83,3 +83,18 @@ def test_what_waits_for_its_own_code(instance: dg.DagsterInstance) -> None:
     )
     with pytest.raises(PlanError, match="which the loaded code does not know"):
         promote_plan(place, plan=plan)
+
+
+def test_what_cannot_be_shown_is_not_offered_for_approval(
+    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gate would refuse both; what is in the way is said with what mends it."""
+
+    def refused(*_: object) -> None:
+        raise PlanError("prod cannot show what is built", why="base is older", fix="backfill withdraw base:2024-01-07")
+
+    monkeypatch.setattr("backfill_assets.app.apply.prove_built", refused)
+    place = loaded(shown(), base="base-2")
+    told = [line for line in logged(instance, execute(place, instance, "apply")) if line.startswith("plan ")]
+    assert [line for line in told if "neither approved nor promoted yet" in line and "backfill withdraw base" in line]
+    assert not [line for line in told if "backfill approve" in line or "backfill promote" in line]
