@@ -55,8 +55,8 @@ def nothing_found(place: Context, plan: str, _: Plan, facts: Facts) -> Proved:
     """What is complete is compared, by nobody, and nothing is found: Spark is what would do it."""
     record = find_plan(place.control, plan)
     cases = cases_of(place, facts)
-    if not judge_rows(cases.of_rows(facts, record)).open:
-        return Proved()
+    if found := judge_rows(cases.of_rows(facts, record)).obstacles:
+        return Proved(in_the_way=found)
     content = subject(place.project, facts, cases.review(facts, record)).content
     now = datetime.now(UTC)
     blank = Proof(plan=record.id, kind=DIFF, content=content, at=now, document={"old": "", "new": "", "models": []})

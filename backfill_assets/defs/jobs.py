@@ -92,7 +92,7 @@ def apply_job(run: Launched) -> None:
         run.log.info(f"more of the plan is missing: launch this without only, or {command}")
     elif started.stored and not config["promote"] and any(isinstance(s, Promote) for s in started.plan.stages):
         record = find_plan(context.control, started.stored)
-        run.log.info(f"plan {record.id}: {what_comes_next(context, record, checked.unproved)}")
+        run.log.info(f"plan {record.id}: {what_comes_next(context, record, checked.proved.in_the_way)}")
     if started.sample:
         rest = estimate_plan(context, plan_request(context, request, facts=built.facts))
         for stage in rest.stages:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from backfill_assets.app.context import Context
-from backfill_assets.core.errors import BackfillError
 from backfill_assets.defs.names import job_text
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.stored import stored_plan, stored_request
+from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.plans import PlanRecord, PlanStatus
 from backfill_assets.state.required_approvals import titled
 
 
-def what_comes_next(context: Context, record: PlanRecord, unproved: BackfillError | None = None) -> str:
-    """What somebody does now about it. `unproved`: why it could not be compared with what is shown."""
+def what_comes_next(context: Context, record: PlanRecord, in_the_way: Sequence[Obstacle] = ()) -> str:
+    """What somebody does now about it; where something about its rows is in the way, that comes first."""
     if not record.live:
         return f"it is {record.status.value}"
     if record.status is not PlanStatus.APPLIED:
         command = apply_command(stored_request(context.control, record.id))
         return f"not complete yet: materialize the rest, or `{command}`"
-    if unproved is not None:
-        return f"it can be neither approved nor promoted yet. {unproved}"
+    if in_the_way:
+        return f"it can be neither approved nor promoted yet: {'; '.join(dict.fromkeys(o.remedy for o in in_the_way))}"
     said = stored_plan(context.control, record.id)
     asks = [titled(one.owner, one.roles, "somebody else") for one in (said.asked if said else ())]
     approve = job_text(context.project, "approve")

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import dagster as dg
 
-from backfill_assets.app.apply import check_rows
+from backfill_assets.app.apply import Checked, check_rows
 from backfill_assets.app.candidate import open_plan, show_candidate
 from backfill_assets.app.check_texts import problems
 from backfill_assets.app.context import Context
@@ -114,15 +114,14 @@ def worked_on(context: Context, step: dg.AssetExecutionContext, plan: str) -> Wo
     shown. Says what comes next."""
     facts = context.facts()
     shown = show_candidate(context, plan, facts)
-    record, wrong, unproved = find_plan(context.control, plan), list[str](), None
+    record, checked = find_plan(context.control, plan), Checked()
     if shown is not None and record.status is PlanStatus.APPLIED:
         checked = check_rows(context, plan_by_now(context, facts, record), record.id, facts)
-        wrong, unproved = problems(checked.texts, context.project), checked.unproved
         log_checked(context.project, step, checked)
-    said = what_comes_next(context, record, unproved)
+    said = what_comes_next(context, record, checked.proved.in_the_way)
     Log(step).info(f"plan {record.id}: {said}")
     metadata = {"plan": record.id, "next": said, **review_link("plan", record.id)}
-    return Worked(metadata=metadata, problems=tuple(wrong))
+    return Worked(metadata=metadata, problems=tuple(problems(checked.texts, context.project)))
 
 
 def _covers(context: Context, facts: Facts, record: PlanRecord, scope: Scope) -> bool:

@@ -6,8 +6,10 @@ import dagster as dg
 import pytest
 
 from backfill_assets.app.promote import WaitingMove, promote_plan
+from backfill_assets.app.prove import Proved
 from backfill_assets.cli.promotion import print_promotion
 from backfill_assets.core.errors import PlanError
+from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets_tests.dagster_place import Place, a_place, build_elsewhere, execute, loaded
 from backfill_assets_tests.fakes import a_model
 
@@ -88,13 +90,11 @@ def test_what_waits_for_its_own_code(instance: dg.DagsterInstance) -> None:
 def test_what_cannot_be_shown_is_not_offered_for_approval(
     instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The gate would refuse both; what is in the way is said with what mends it."""
-
-    def refused(*_: object) -> None:
-        raise PlanError("prod cannot show what is built", why="base is older", fix="backfill withdraw base:2024-01-07")
-
-    monkeypatch.setattr("backfill_assets.app.apply.prove_built", refused)
+    """The gate would refuse both: what mends it comes first."""
+    older = Obstacle(model="base", what="was computed from older rows", remedy="backfill withdraw base:2024-01-07")
+    found = Proved(in_the_way=(older,))
+    monkeypatch.setattr("backfill_assets_tests.dagster_place.nothing_found", lambda *_: found)
     place = loaded(shown(), base="base-2")
     told = [line for line in logged(instance, execute(place, instance, "apply")) if line.startswith("plan ")]
-    assert [line for line in told if "neither approved nor promoted yet" in line and "backfill withdraw base" in line]
-    assert not [line for line in told if "backfill approve" in line or "backfill promote" in line]
+    said = "it can be neither approved nor promoted yet: backfill withdraw base:2024-01-07"
+    assert told == [f"plan {live(place)}: {said}"]
