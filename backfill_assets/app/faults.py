@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Collection, Sequence
 
 from backfill_assets.app.context import Context
-from backfill_assets.core.intervals import utc
-from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.faults import Fault, faults, stale_faults
-from backfill_assets.plan.gained import unread_since
+from backfill_assets.plan.gained import begun_earlier, unread_since
 from backfill_assets.promote.rehearsal import damages, rehearse
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.history import History
@@ -32,21 +29,29 @@ def find_faults(context: Context, facts: Facts) -> tuple[Fault, ...]:
 
 
 def stale_by_promotion(context: Context, before: Environment, shown: Environment) -> tuple[Fault, ...]:
-    """What is shown beside rows that it did not read, as a promotion brought these: a model begins earlier by it."""
-    if not any(_begins(p) < _begins(before.pointers.get(name)) for name, p in shown.pointers.items()):
+    """What is shown beside rows that it did not read, as a promotion brought the ones or the others."""
+    moved = {name for name, pointer in shown.pointers.items() if pointer != before.pointers.get(name)}
+    releases = context.control.releases.all(shown.name) if moved else []
+    earlier, readers = begun_earlier(releases), context.project.readers()
+    near = {*earlier, *(reader for name in earlier for reader in readers.get(name, ()))}
+    if not moved & near:
         return ()
-    return _stale(context, shown, context.control.releases.all(shown.name), History(context.control.ledger))
-
-
-def _begins(pointer: Pointer | None) -> datetime:
-    """The start of what it shows; for nothing the earliest there is."""
-    span = pointer.covers.span if pointer else None
-    return span.start if span else utc(datetime.min)
+    return _stale(context, shown, releases, History(context.control.ledger), moved)
 
 
 def _stale(
-    context: Context, shown: Environment, releases: Sequence[Release], entries: EntriesByVersion
+    context: Context,
+    shown: Environment,
+    releases: Sequence[Release],
+    entries: EntriesByVersion,
+    moved: Collection[str] | None = None,
 ) -> tuple[Fault, ...]:
+    """What is shown beside rows that it did not read, and nobody has vouched for; of what `moved` alone."""
     found = unread_since(context.project, shown, releases, entries)
-    others = [o for o in found if not is_kept_beside(context.control, releases, shown, o)]
+    others = [
+        o
+        for o in found
+        if (moved is None or o.model in moved or o.upstream in moved)
+        and not is_kept_beside(context.control, releases, shown, o)
+    ]
     return stale_faults(context.project, shown, others)

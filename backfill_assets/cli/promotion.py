@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.text import Text
 
 from backfill_assets.app.promote import WaitingMove
 from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import grid, out, styled
+from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.obstacle import Obstacle
@@ -45,18 +47,21 @@ def print_promotion(
     table = grid(0)
     for pointer in verdict.pointers:
         old = before.pointers.get(pointer.model)
-        was = _was(old, pointer)
+        was = _was(old, pointer, verdict.changed.get(pointer.model, NOTHING))
         table.add_row(f"  {after.name}.{pointer.model}", pointer.version, short(pointer.covers), Text(was, style="dim"))
     console.print(table)
 
 
-def _was(old: Pointer | None, new: Pointer) -> str:
-    """What a promotion did to a model: what came, and what is shown from other tables by now."""
+def _was(old: Pointer | None, new: Pointer, changed: Ranges) -> str:
+    """What a promotion did to a model: what came, and what has other rows by now. With columns that come, go or move
+    all intervals count as `changed`."""
     if old is None:
         return "new"
     if old.version != new.version:
         return f"was {old.version}"
     difference = Difference(model=new.model, one=old, other=new)
+    if not difference.column_lines:
+        difference = replace(difference, rewritten=changed & old.covers & new.covers)
     said = [f"{short(part)} restated" for part in (difference.changed,) if part]
     said += [f"{short(part)} more" for part in (difference.gained,) if part]
     said += difference.column_lines

@@ -13,6 +13,7 @@ from enum import StrEnum
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.plan.commands import restate_argument, restate_command
+from backfill_assets.plan.older_logic import computed_by_older_logic
 from backfill_assets.plan.stale_inputs import StaleInput
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.shown_state import ShownState
@@ -102,6 +103,9 @@ def _remedy(project: Project, shown: Environment, name: str, part: Ranges) -> st
     pointer, model = shown.pointers[name], project.models.get(name)
     if model is None:
         return f"load the code of {name} that {shown.name} shows, and restate these days"
+    if older := part & computed_by_older_logic(pointer):
+        rest = f"; {_remedy(project, shown, name, left)}" if (left := part - older) else ""
+        return f"backfill apply, which gives {name} {older} the newer logic with all that is of the older one{rest}"
     command = restate_command(restate_argument(name, part))
     if project.fingerprints.get(name) == pointer.version:
         return f"{command}, which puts other rows beside them with all that reads them"

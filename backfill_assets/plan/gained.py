@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from backfill_assets.core.intervals import NOTHING, Ranges
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.facts import Facts
@@ -45,26 +45,31 @@ def unread_gains(project: Project, facts: Facts, stages: Iterable[Stage]) -> Ite
 def unread_since(
     project: Project, environment: Environment, releases: Sequence[Release], entries: EntriesByVersion
 ) -> tuple[StaleInput, ...]:
-    """What is shown of the loaded code's versions that was computed before an upstream had what is shown of it by now.
-    Only readers of models that began earlier in one of the releases are looked at."""
-    mine = {n for n, pointer in environment.pointers.items() if project.fingerprints.get(n) == pointer.version}
-    earlier = _begun_earlier(releases) & mine
-    readers = {r for name in earlier for r in project.readers().get(name, ()) if r in mine}
-    if not readers:
-        return ()
-    some = {n: p for n, p in environment.pointers.items() if n in earlier | readers}
-    found = stale_inputs(project, replace(environment, pointers=some), entries, gained=True)
+    """What is shown of the loaded code's versions that was computed before an upstream began as early as it does: of
+    others the loaded code does not say what they read. Only what may read these days is looked at."""
+    mine = {n: p for n, p in environment.pointers.items() if project.fingerprints.get(n) == p.version}
+    earlier = {name: days for name, days in begun_earlier(releases).items() if name in mine}
+    near: dict[str, Ranges] = {}
+    for name, days in earlier.items():
+        for reader in project.readers().get(name, ()):
+            reads = (affected_interval(project.models[reader], project.models[name], part) for part in days)
+            near[reader] = near.get(reader, NOTHING) | (Ranges.of(reads) if reader in mine else NOTHING)
+    some = {name: mine[name] for name in earlier} | {
+        name: replace(mine[name], segments=mine[name].segments.without(mine[name].covers - part))
+        for name, part in near.items()
+        if part and name not in earlier
+    }
+    found = stale_inputs(project, replace(environment, pointers=some), entries, gained=True) if near else ()
     return tuple(o for o in found if o.upstream in earlier)
 
 
-def _begun_earlier(releases: Sequence[Release]) -> set[str]:
-    """Models that were shown from a later day on, at first."""
-    first, found = dict[str, datetime](), set[str]()
+def begun_earlier(releases: Sequence[Release]) -> dict[str, Ranges]:
+    """The models that were shown from a later day on once than they were after that, each with the days between."""
+    last, found = dict[str, datetime](), dict[str, Ranges]()
     for move in (move for release in releases for move in release.moves):
         if move.after is None or (span := move.after.covers.span) is None:
             continue
-        begins = span.start
-        if begins < first.setdefault(move.model, begins):
-            found.add(move.model)
-            first[move.model] = begins
+        if span.start < (before := last.get(move.model, span.start)):
+            found[move.model] = found.get(move.model, NOTHING) | Ranges((Interval(span.start, before),))
+        last[move.model] = span.start
     return found

@@ -36,7 +36,7 @@ def move_stages(
         if (
             name in cut or rewrites(pointer, version, patches.get(name))
             if pointer
-            else last and (rewrites(last, version) or last.covers & building.get(name, NOTHING))
+            else last and last.segments.in_other_tables(version).covers | last.covers & building.get(name, NOTHING)
         ):
             needed_here = needed_from(rules, files, name)
             roles = merged_roles([*roles.items(), *needed_here.items()])

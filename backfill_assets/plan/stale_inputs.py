@@ -80,6 +80,17 @@ def shown_parts(
             yield segment, part, entry
 
 
+def _first_commits(entries: Sequence[Entry]) -> IntervalIndex[int]:
+    """The parts of a table, each with the commit that wrote it first, whole."""
+    seen, found = NOTHING, list[tuple[Interval, int]]()
+    built = (e for e in entries if e.kind is Kind.BUILT and not e.through)
+    for entry in sorted(built, key=lambda e: e.table_commit):
+        fresh = Ranges((entry.interval,)) - seen
+        seen = seen | fresh
+        found.extend((part, entry.table_commit) for part in fresh)
+    return IntervalIndex(found)
+
+
 def _written(entries: Sequence[Entry], commit: int) -> Coverage:
     """Which batches wrote a table as it was at a commit, whatever was said of them since."""
     said = [e for e in entries if e.kind is not Kind.INVALIDATED and e.kind is not Kind.WITHDRAWN]
@@ -96,6 +107,7 @@ class _Tables:
     gained: bool
     _at: dict[tuple[str, str, int], Coverage] = field(default_factory=dict[tuple[str, str, int], Coverage])
     _had: dict[tuple[str, str, int], Coverage] = field(default_factory=dict[tuple[str, str, int], Coverage])
+    _first: dict[tuple[str, str], IntervalIndex[int]] = field(default_factory=dict[tuple[str, str], IntervalIndex[int]])
     _differing: dict[tuple[str, Interval, str, str], Ranges] = field(
         default_factory=dict[tuple[str, Interval, str, str], Ranges]
     )
@@ -111,7 +123,9 @@ class _Tables:
         """What of these a table did not have at a commit, if that is asked for."""
         if not self.gained or is_adopted(version):
             return NOTHING
-        return parts - self._wrote(model, version, commit).built
+        if (first := self._first.get((model, version))) is None:
+            first = self._first[model, version] = _first_commits(self.entries.get((model, version), ()))
+        return parts - Ranges.of(there for part in parts for there, since in first.meeting(part) if since <= commit)
 
     def refused(self, model: str, version: str, commit: int, parts: Ranges) -> list[tuple[Interval, Entry]]:
         """Which batches had written what counts for nothing by now of these parts of a table as it was at a commit."""
@@ -206,7 +220,10 @@ def _read_other(
     for version, commit, parts in tables_read(said, common):
         if version == newest.version and newest.table_commit <= commit:
             continue
-        yield from tables.lacked(upstream, version, commit, parts)
+        lacked = tables.lacked(upstream, version, commit, parts)
+        yield from lacked
+        if not (parts := parts - lacked):
+            continue
         for part, entry in tables.at(upstream, version, commit).batches(parts):
             if other_logic:
                 yield from tables.differ(upstream, part, entry, newest)

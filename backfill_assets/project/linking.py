@@ -96,6 +96,9 @@ def _upstreams(
 def _remedy(read: DraftRead, known: list[str]) -> str:
     """What to write instead of a name that nobody has: what it is the last part of, or one that is close."""
     meant = [name for name in known if name.rpartition(".")[2].lower() == read.name.lower()]
-    if meant and read.parameter:  # of a Python function, which cannot have dots
-        return f'write `upstream={{"{read.parameter}": "{meant[0]}"}}` in @model(...)'
-    return did_you_mean(read.name, meant or known, f"add a model `{read.name}`, or declare it in sources.yml")
+    if not meant:
+        return did_you_mean(read.name, known, f"add a model `{read.name}`, or declare it in sources.yml")
+    if not read.parameter:
+        return f"did you mean {' or '.join(f'`{name}`' for name in meant)}?"
+    # A parameter of a Python function cannot have dots.
+    return f'write {" or ".join(f"""`upstream={{"{read.parameter}": "{name}"}}`""" for name in meant)} in @model(...)'

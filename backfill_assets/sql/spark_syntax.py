@@ -67,7 +67,8 @@ def _unsigned_shifts(tokens: Tokens) -> Tokens:
     shifts: set[int] = set()
     types = 0
     for i, token in enumerate(tokens):
-        if token.token_type is TokenType.LT and i and tokens[i - 1].token_type in _NESTED_TYPES:
+        before = _type(tokens, i - 1) if _type(tokens, i - 2) is not TokenType.DOT else None  # `t.map < 3`
+        if token.token_type is TokenType.LT and before in _NESTED_TYPES:
             types += 1
         elif token.token_type is TokenType.GT and types:
             types -= 1

@@ -288,7 +288,9 @@ class Difference:
     def column_lines(self) -> list[str]:
         """Those about columns."""
         columns = (("new columns", self.added), ("columns gone", self.removed), ("of another type", self.retyped))
-        return [f"{what}: {', '.join(names)}" for what, names in columns if names]
+        said = [f"{what}: {', '.join(names)}" for what, names in columns if names]
+        other = self.one and self.other and self.one.columns != self.other.columns
+        return said or ["columns in another order"] * bool(other)
 
 
 def compare(

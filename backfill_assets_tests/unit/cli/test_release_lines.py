@@ -35,6 +35,7 @@ NEWER = replace(BEFORE, segments=Segments([replace(s, commit=4) for s in BEFORE.
         (replace(BEFORE, columns=BEFORE.columns[:1]), Ranges((MONTH,)), "columns gone: n"),
         (replace(BEFORE, columns=(*BEFORE.columns, ("m", "int"))), Ranges((MONTH,)), "new columns: m"),
         (replace(BEFORE, columns=(("ds", "date"), ("n", "bigint"))), Ranges((MONTH,)), "of another type: n"),
+        (replace(BEFORE, columns=BEFORE.columns[::-1]), Ranges((MONTH,)), "columns in another order"),
         (NEWER, Ranges(), "its open interval built further"),
     ],
 )
@@ -51,5 +52,15 @@ def test_what_happened_to_a_version_that_stays(
         Environment(name="prod", revision=r, pointers={"sales": p}, releases={"sales": "r1"})
         for r, p in ((0, BEFORE), (1, after))
     )
-    print_promotion(one, other, Verdict(pointers=(after,), obstacles=(), changed={}))
+    print_promotion(one, other, Verdict(pointers=(after,), obstacles=(), changed={"sales": changed}))
     assert f"same version, {line}" in " ".join(capsys.readouterr().out.split())
+
+
+def test_rows_that_were_written_over_in_their_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """They are no open interval."""
+    one, other = (
+        Environment(name="prod", revision=r, pointers={"sales": p}, releases={"sales": "r1"})
+        for r, p in ((0, BEFORE), (1, NEWER))
+    )
+    print_promotion(one, other, Verdict(pointers=(NEWER,), obstacles=(), changed={"sales": Ranges((MONTH,))}))
+    assert "same version, 2024-01-01..2024-01-31 restated" in " ".join(capsys.readouterr().out.split())

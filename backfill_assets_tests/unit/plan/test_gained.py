@@ -6,13 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from backfill_assets.app.approve import ApprovalRequest, approve
+from backfill_assets.app.context import Context
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.preview import preview
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.status import read_status
-from backfill_assets.core.intervals import Interval
+from backfill_assets.core.intervals import Interval, utc
+from backfill_assets.plan.gained import begun_earlier
 from backfill_assets.plan.stages import Request
+from backfill_assets.state.releases import PointerMove
+from backfill_assets_tests.fakes import a_pointer, days
 from backfill_assets_tests.projects import small_project
+from backfill_assets_tests.unit.promote.test_settling import a_release
 from backfill_assets_tests.unsparked import build, extend, promoted, prove, unsparked
 
 ANA = "ana@example.com"
@@ -66,10 +71,7 @@ def test_it_is_said_until_it_is_restated(tmp_path: Path) -> None:
     assert not promote_plan(place).stale, "nothing moved"
     assert preview(place, Request()).faults == read_status(place).faults == (told,)
     build(place, Request(restate=(("running", Interval.of("2024-01-04", "2024-01-05")),)))
-    [record] = [r for r in place.control.plans.all() if r.live]
-    prove(place, record.id)
-    approve(replace(place, acting=ANA), ApprovalRequest(plan=record.id))
-    done = promote_plan(place, plan=record.id)
+    done = promote_plan(place, plan=approved(place))
     assert done.verdict.open and not done.stale
     assert preview(place, Request()).faults == read_status(place).faults == ()
 
@@ -84,3 +86,68 @@ def test_a_routine_run_says_it_too(tmp_path: Path) -> None:
     place = unsparked(root, user="dev")
     assert not extend(place)
     assert [(f.model, str(f.intervals)) for f in read_status(place).faults] == [("running", "2024-01-04")]
+
+
+def approved(place: Context) -> str:
+    """The open plan, compared and approved."""
+    [plan] = [r.id for r in place.control.plans.all() if r.live]
+    prove(place, plan)
+    approve(replace(place, acting=ANA), ApprovalRequest(plan=plan))
+    return plan
+
+
+def edit(root: Path, model: str, old: str, new: str) -> Context:
+    file = root / "models" / f"{model}.sql"
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+    return unsparked(root, user="dev")
+
+
+def test_what_older_logic_computed_is_completed_first(tmp_path: Path) -> None:
+    """A restatement of it is refused, so it is no remedy."""
+    root = small_project(tmp_path, days=10)
+    for model in ("daily", "running"):
+        begins(root, model, "04")
+    promoted(root)
+    place = edit(root, "running", "sum(now.total) AS", "sum(now.total) + 1 AS")
+    build(place, Request(forward_only=utc("2024-01-07")))
+    assert promote_plan(place, plan=approved(place)).verdict.open
+    begins(root, "daily", "02")
+    place, daily = unsparked(root, user="dev"), Request(select=("daily",))
+    build(place, daily)
+    [told] = promote_plan(place, daily).stale
+    newer = "gives running 2024-01-04 the newer logic with all that is of the older one"
+    assert told.remedy == f"backfill apply, which {newer}"
+    assert "running" in {stage.model for stage in plan_request(place).work}
+
+
+def test_a_reader_that_moves_after_what_it_did_not_read(tmp_path: Path) -> None:
+    """Its promotion says it, as that of the earlier days did of what was shown then."""
+    root = small_project(tmp_path, days=10)
+    for model in ("daily", "running"):
+        begins(root, model, "04")
+    promoted(root)
+    place = edit(root, "running", "sum(now.total) AS", "sum(now.total) + 1 AS")
+    build(place)
+    plan = approved(place)
+    other = edit(root, "running", "sum(now.total) + 1 AS", "sum(now.total) AS")
+    begins(root, "daily", "02")
+    other, daily = unsparked(root, user="dev"), Request(select=("daily",))
+    build(other, daily)
+    assert promote_plan(other, daily).stale
+    place = edit(root, "running", "sum(now.total) AS", "sum(now.total) + 1 AS")
+    done = promote_plan(place, plan=plan)
+    assert done.verdict.open and [f.model for f in done.stale] == ["running"]
+
+
+def test_a_model_that_came_back_later_and_began_earlier_again(tmp_path: Path) -> None:
+    """What it showed before it was taken out is no matter."""
+    first, later = (a_pointer("daily", version, days(start, "10")) for version, start in (("1", "02"), ("2", "04")))
+    again = a_pointer("daily", "2", days("02", "10"))
+    moves = (None, first), (first, None), (None, later), (later, again)
+    releases = [
+        a_release(n, "2024-01-19", 1, PointerMove(model="daily", before=one, after=other))
+        for n, (one, other) in enumerate(moves)
+    ]
+    assert {n: str(d) for n, d in begun_earlier(releases).items()} == {"daily": "2024-01-02..2024-01-03"}
+    assert not begun_earlier(releases[:-1])

@@ -132,3 +132,20 @@ def test_rows_of_a_table_that_the_janitor_removed(shop: Path) -> None:
     assert find_changed_rows(place.project, facts, place.log, [replace(last, segments=())]).changed == {
         "running": last.covers
     }
+
+
+def test_what_was_corrected_when_it_was_shown_last(shop: Path) -> None:
+    """A correction lies in a table of its own: without it the same query shows other rows."""
+    place = unsparked(shop, user="dev")
+    first, second, _ = place.control.releases.all("prod")
+    roll_back(place, second.id, at_once=True)
+    build(place, Request(restate=(("running", Interval.of("2024-01-02", "2024-01-03")),)))
+    [plan] = [r.id for r in place.control.plans.all() if r.live]
+    prove(place, plan)
+    for account in ("ana", "cfo"):
+        approve(replace(place, acting=account), ApprovalRequest(plan=plan))
+    assert promote_plan(place, plan=plan).verdict.open
+    roll_back(unsparked(shop, user="dev"), first.id, at_once=True)
+    place = unsparked(shop, user="dev")
+    assert "running" not in place.control.environments.read("prod").pointers
+    assert set(plan_request(place).owners) == {ANA, CFO}

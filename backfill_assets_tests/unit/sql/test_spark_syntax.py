@@ -23,6 +23,7 @@ CASES: list[tuple[str, str, list[str] | None]] = [
     ("SELECT id FROM t WHERE x >>> 1 = x >> 1", "t", ["id"]),
     ("SELECT from_json(g, '') :: array<struct<a: map<string, int>>> AS a, x >>> 1 AS b FROM t", "t", ["a", "b"]),
     ("SELECT CAST(NULL AS ARRAY<ARRAY<MAP<STRING,DECIMAL(10, 2)>>>) AS a FROM t WHERE x > 1", "t", ["a"]),
+    ("SELECT s.map < 3 AS a, s.x >>> 1 AS b FROM (SELECT id AS map, x FROM t) AS s", "t", ["a", "b"]),
     ("SELECT first_value(x, false) AS a, last_value(x, true) OVER (ORDER BY id) AS b FROM t", "t", ["a", "b"]),
     ("SELECT nth_value(x, 2, true) OVER (ORDER BY id) AS a FROM t", "t", ["a"]),
     ("SELECT struct(x left, g AS right) AS a, array(struct(id union)) AS b FROM t", "t", ["a", "b"]),
