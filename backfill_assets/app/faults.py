@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 
 from backfill_assets.app.context import Context
+from backfill_assets.core.errors import BackfillError
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.faults import Fault, faults, stale_faults
 from backfill_assets.plan.gained import begun_earlier, unread_since
@@ -29,14 +31,15 @@ def find_faults(context: Context, facts: Facts) -> tuple[Fault, ...]:
 
 
 def stale_by_promotion(context: Context, before: Environment, shown: Environment) -> tuple[Fault, ...]:
-    """What is shown beside rows that it did not read, as a promotion brought the ones or the others."""
+    """What is shown beside rows that it did not read, as a promotion brought the ones or the others. It happened: what
+    cannot be read now, the next plan says."""
     moved = {name for name, pointer in shown.pointers.items() if pointer != before.pointers.get(name)}
-    releases = context.control.releases.all(shown.name) if moved else []
-    earlier, readers = begun_earlier(releases), context.project.readers()
-    near = {*earlier, *(reader for name in earlier for reader in readers.get(name, ()))}
-    if not moved & near:
-        return ()
-    return _stale(context, shown, releases, History(context.control.ledger), moved)
+    with suppress(BackfillError):
+        releases = context.control.releases.all(shown.name) if moved else []
+        earlier, readers = begun_earlier(releases), context.project.readers()
+        if moved & {*earlier, *(reader for name in earlier for reader in readers.get(name, ()))}:
+            return _stale(context, shown, releases, History(context.control.ledger), moved)
+    return ()
 
 
 def _stale(

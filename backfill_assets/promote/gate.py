@@ -131,10 +131,12 @@ def from_rows(case: Case) -> Iterator[Obstacle]:
 def of_shown_rows(case: Case) -> Iterator[Obstacle]:
     """It was computed from the rows of its upstreams that are shown beside it, not from others; so was what stays as it
     is shown and reads what moves."""
+    if case.purpose is not Purpose.PROMOTION or not case.older.upstreams:  # daily runs go on: `watch` names it
+        return
     older = _copied_before(case)
     for row in case.older.sources:
         older[row.model] = older.get(row.model, NOTHING) | row.intervals
-    for each in case.older.upstreams if case.purpose is Purpose.PROMOTION else ():  # daily runs go on: `watch` names it
+    for each in case.older.upstreams:
         first = each.upstream if not each.of - older.get(each.upstream, NOTHING) else ""
         yield Obstacle(
             model=each.model,
