@@ -14,7 +14,7 @@ _OLDER = "promote/test_older_sources.py::"
 
 GATE = (
     broken("from_rows", "promote/gate.py", "            if hollow:\n", "            if False:\n", "promote/test_gate_rules.py::test_rows_that_were_computed_from_declared_empty_ones"),
-    broken("of_shown_rows", "promote/gate.py", "for each in case.older.upstreams if", "for each in () if", f"{_BESIDE}test_a_plan_from_before_a_correction_of_its_upstream"),
+    broken("of_shown_rows", "promote/gate.py", "for each in case.older.upstreams:", "for each in ():", f"{_BESIDE}test_a_plan_from_before_a_correction_of_its_upstream"),
     broken("of_shown_rows: what is shown so already", "promote/older_reads.py", " - before.get((each.model, each.upstream), NOTHING))", ")", f"{_BESIDE}test_what_is_shown_so_already_holds_up_nothing"),
     broken("of_shown_rows: other logic reads other windows", "promote/older_reads.py", "each.intervals & _of_one_logic(shown.pointers[each.model], then[each.model])", "each.intervals", f"{_BESIDE}test_new_logic_that_reads_more_than_what_is_shown"),
     broken("of_shown_rows: what stays and reads what moves", "promote/older_reads.py", "near = {n: project.models[n] for n in (*ours, *readers)}", "near = ours", f"{_OLDER_LOGIC}test_a_shown_reader_is_in_the_way_of_rows_that_are_replaced_under_it"),
