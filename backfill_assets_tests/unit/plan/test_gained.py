@@ -29,12 +29,17 @@ def begins(root: Path, model: str, day: str) -> None:
     file.write_text(f"{header}{start}{day}{rest[2:]}")
 
 
-def test_a_reader_that_looks_back_is_named(tmp_path: Path) -> None:
-    """`running` reads the day before: its first day read one that `daily` did not have. Ordinary days are no matter."""
-    root = small_project(tmp_path, days=10)
+def from_the_fourth(folder: Path) -> Path:
+    """Both models are shown from a later day on than there are rows of."""
+    root = small_project(folder, days=10)
     for model in ("daily", "running"):
         begins(root, model, "04")
-    promoted(root)
+    return promoted(root)
+
+
+def test_a_reader_that_looks_back_is_named(tmp_path: Path) -> None:
+    """`running` reads the day before: its first day read one that `daily` did not have. Ordinary days are no matter."""
+    root = from_the_fourth(tmp_path)
     begins(root, "daily", "02")
     [found] = [w for w in plan_request(unsparked(root)).warnings if "had" in w.what]
     assert found.what == "running 2024-01-04 was computed before daily had 2024-01-02..2024-01-03, and stays as it is"
@@ -55,10 +60,7 @@ def test_a_reader_that_begins_with_it_is_built(tmp_path: Path) -> None:
 
 def test_it_is_said_until_it_is_restated(tmp_path: Path) -> None:
     """By the promotion that brings the earlier days, and by every plan and status from then on."""
-    root = small_project(tmp_path, days=10)
-    for model in ("daily", "running"):
-        begins(root, model, "04")
-    promoted(root)
+    root = from_the_fourth(tmp_path)
     begins(root, "daily", "02")
     place = unsparked(root, user="dev")
     build(place)
@@ -78,10 +80,7 @@ def test_it_is_said_until_it_is_restated(tmp_path: Path) -> None:
 
 def test_a_routine_run_says_it_too(tmp_path: Path) -> None:
     """It publishes what is missing of what is shown, earlier days as well."""
-    root = small_project(tmp_path, days=10)
-    for model in ("daily", "running"):
-        begins(root, model, "04")
-    promoted(root)
+    root = from_the_fourth(tmp_path)
     begins(root, "daily", "02")
     place = unsparked(root, user="dev")
     assert not extend(place)
@@ -105,10 +104,7 @@ def edit(root: Path, model: str, old: str, new: str) -> Context:
 
 def test_what_older_logic_computed_is_completed_first(tmp_path: Path) -> None:
     """A restatement of it is refused, so it is no remedy."""
-    root = small_project(tmp_path, days=10)
-    for model in ("daily", "running"):
-        begins(root, model, "04")
-    promoted(root)
+    root = from_the_fourth(tmp_path)
     place = edit(root, "running", "sum(now.total) AS", "sum(now.total) + 1 AS")
     build(place, Request(forward_only=utc("2024-01-07")))
     assert promote_plan(place, plan=approved(place)).verdict.open
@@ -123,10 +119,7 @@ def test_what_older_logic_computed_is_completed_first(tmp_path: Path) -> None:
 
 def test_a_reader_that_moves_after_what_it_did_not_read(tmp_path: Path) -> None:
     """Its promotion says it, as that of the earlier days did of what was shown then."""
-    root = small_project(tmp_path, days=10)
-    for model in ("daily", "running"):
-        begins(root, model, "04")
-    promoted(root)
+    root = from_the_fourth(tmp_path)
     place = edit(root, "running", "sum(now.total) AS", "sum(now.total) + 1 AS")
     build(place)
     plan = approved(place)
