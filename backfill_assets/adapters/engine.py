@@ -290,8 +290,9 @@ class SparkEngine:
             raise own_code_error(error, doing, self._code(model), masked=masked) from (None if masked else error)
 
     def _code(self, model: Model) -> Code | None:
-        others = [self._root / name for name in model.files]
-        return None if model.language == "sql" else Code(path=model.path, others=others, root=self._root)
+        if model.language == "sql":
+            return None
+        return Code(files={model.path, *(self._root / name for name in model.files)}, root=self._root)
 
 
 def _reads_masked(job: Job, reads: AuditReads | None) -> bool:

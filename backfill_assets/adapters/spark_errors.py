@@ -85,16 +85,14 @@ class QueryPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Code:
-    """A Python model's code: its file, and those of the project (`root`) that it imports."""
+    """A Python model's code: its file and those of the project (`root`) that it imports."""
 
-    path: Path
-    others: Collection[Path] = ()
-    root: Path | None = None
+    files: Collection[Path]
+    root: Path
 
     def place(self, error: Exception) -> str:
         """Where it raised an error, or called what did: " (models/roi.py:7, in roi)"; "" where it was not running."""
-        files = {self.path, *self.others}
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) in files]
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) in self.files]
         if not frames:
             return ""
         return f" ({_shown(Path(frames[-1].filename), self.root)}:{frames[-1].lineno}, in {frames[-1].name})"

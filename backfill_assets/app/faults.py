@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from backfill_assets.app.context import Context
 from backfill_assets.core.errors import BackfillError
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.faults import Fault, faults, stale_faults
-from backfill_assets.plan.gained import begun_earlier, unread_since
+from backfill_assets.plan.gained import unread_since
+from backfill_assets.plan.stale_inputs import StaleInput
 from backfill_assets.promote.rehearsal import damages, rehearse
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.history import History
 from backfill_assets.state.ledger import EntriesByVersion
 from backfill_assets.state.releases import Release
 from backfill_assets.watch.kept_models import is_kept_beside
@@ -27,34 +27,26 @@ def find_faults(context: Context, facts: Facts) -> tuple[Fault, ...]:
     pointers = list(shown.pointers.values())
     proofs = rehearse(pointers, context.storage, context.log, None, footers=False)
     found = faults(context.project, shown, facts.standing, damages(context.project, proofs))
-    return (*found, *_stale(context, shown, facts.releases, facts.entries))
+    unread = unread_since(context.project, shown, facts.releases, facts.entries)
+    return (*found, *_stale(context, shown, facts.releases, unread))
 
 
-def stale_by_promotion(context: Context, before: Environment, shown: Environment) -> tuple[Fault, ...]:
-    """What is shown beside rows that it did not read, as a promotion brought the ones or the others. It happened: what
-    cannot be read now, the next plan says."""
+def stale_by_promotion(
+    context: Context, before: Environment, shown: Environment, entries: EntriesByVersion
+) -> tuple[Fault, ...]:
+    """What is shown beside rows that it did not read, as a promotion brought the ones or the others; `entries` as it
+    saw them. It happened: what cannot be read now, the next plan says."""
     moved = {name for name, pointer in shown.pointers.items() if pointer != before.pointers.get(name)}
     with suppress(BackfillError):
         releases = context.control.releases.all(shown.name) if moved else []
-        earlier, readers = begun_earlier(releases), context.project.readers()
-        if moved & {*earlier, *(reader for name in earlier for reader in readers.get(name, ()))}:
-            return _stale(context, shown, releases, History(context.control.ledger), moved)
+        unread = unread_since(context.project, shown, releases, entries)
+        return _stale(context, shown, releases, [o for o in unread if moved & {o.model, o.upstream}])
     return ()
 
 
 def _stale(
-    context: Context,
-    shown: Environment,
-    releases: Sequence[Release],
-    entries: EntriesByVersion,
-    moved: Collection[str] | None = None,
+    context: Context, shown: Environment, releases: Sequence[Release], unread: Iterable[StaleInput]
 ) -> tuple[Fault, ...]:
-    """What is shown beside rows that it did not read, and nobody has vouched for; of what `moved` alone."""
-    found = unread_since(context.project, shown, releases, entries)
-    others = [
-        o
-        for o in found
-        if (moved is None or o.model in moved or o.upstream in moved)
-        and not is_kept_beside(context.control, releases, shown, o)
-    ]
-    return stale_faults(context.project, shown, others)
+    """What did not read rows that it is shown beside, and nobody has vouched for."""
+    left = [o for o in unread if not is_kept_beside(context.control, releases, shown, o)]
+    return stale_faults(context.project, shown, left)

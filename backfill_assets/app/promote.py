@@ -120,16 +120,15 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
         publish_contracts(context.project, context.control, done.environment, models, at=datetime.now(UTC))
         with suppress(BackfillError):  # it is promoted: the next one makes up for it, or the rollback that needs it
             record_followed(context, done.environment)
+    facts = done.attempt.case.facts
     return Promoted(
         before=before,
         environment=done.environment,
         verdict=done.verdict,
         notes=tuple(context.rules().notes),
         amendment=done.attempt.amendment,
-        waiting=_waiting(context, done.attempt.case.facts)
-        if done.verdict.open and not (plan or done.verdict.pointers)
-        else (),
-        stale=stale_by_promotion(context, before, done.environment) if done.verdict.open else (),
+        waiting=_waiting(context, facts) if done.verdict.open and not (plan or done.verdict.pointers) else (),
+        stale=stale_by_promotion(context, before, done.environment, facts.entries) if done.verdict.open else (),
     )
 
 

@@ -170,5 +170,7 @@ def promote_green(context: Context) -> Promoted:
         verdict=done.verdict,
         held=done.attempt.held,
         notes=tuple(context.rules().notes),
-        stale=stale_by_promotion(context, before, done.environment) if done.verdict.open else (),
+        stale=stale_by_promotion(context, before, done.environment, done.attempt.case.facts.entries)
+        if done.verdict.open
+        else (),
     )

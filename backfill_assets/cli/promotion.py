@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from rich.text import Text
 
 from backfill_assets.app.promote import WaitingMove
 from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import grid, out, styled
-from backfill_assets.core.intervals import NOTHING, Ranges
-from backfill_assets.core.pointer import Pointer
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.releases import Difference
+from backfill_assets.state.releases import PointerMove
 
 OPEN_ONE = "its open interval built further"
 """What a release did where nothing else can be told of it: no interval that was over changed."""
@@ -47,21 +44,19 @@ def print_promotion(
     table = grid(0)
     for pointer in verdict.pointers:
         old = before.pointers.get(pointer.model)
-        was = _was(old, pointer, verdict.changed.get(pointer.model, NOTHING))
+        move = PointerMove(model=pointer.model, before=old, after=pointer, changed=verdict.changed.get(pointer.model))
+        was = _was(move)
         table.add_row(f"  {after.name}.{pointer.model}", pointer.version, short(pointer.covers), Text(was, style="dim"))
     console.print(table)
 
 
-def _was(old: Pointer | None, new: Pointer, changed: Ranges) -> str:
-    """What a promotion did to a model: what came, and what has other rows by now. With columns that come, go or move
-    all intervals count as `changed`."""
-    if old is None:
+def _was(move: PointerMove) -> str:
+    """What a promotion did to a model: what came, and what has other rows by now."""
+    if move.before is None or move.after is None:
         return "new"
-    if old.version != new.version:
-        return f"was {old.version}"
-    difference = Difference(model=new.model, one=old, other=new)
-    if not difference.column_lines:
-        difference = replace(difference, rewritten=changed & old.covers & new.covers)
+    if move.before.version != move.after.version:
+        return f"was {move.before.version}"
+    difference = move.difference
     said = [f"{short(part)} restated" for part in (difference.changed,) if part]
     said += [f"{short(part)} more" for part in (difference.gained,) if part]
     said += difference.column_lines

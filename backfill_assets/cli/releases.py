@@ -144,14 +144,14 @@ def _kind(release: Release) -> Text:
 def _move_text(move: PointerMove) -> str:
     if move.before is None or move.after is None:
         return f"{move.model} {'new' if move.before is None else 'gone'}"
-    difference = Difference(model=move.model, one=move.before, other=move.after)
+    difference = move.difference
     said: list[str] = []
     if move.before.version != move.after.version:
         said.append(f"{move.before.version[:8]} → {move.after.version[:8]}")
-    elif columns := difference.column_lines:  # with them all intervals count as changed
-        said += [f"{short(part)} again" for part in (difference.changed,) if part] + [f"({'; '.join(columns)})"]
-    elif again := move.again:
-        said.append(f"{short(again)} {'copied' if move.compaction else 'again'}")
+    else:
+        again, columns = difference.changed, difference.column_lines
+        said += [f"{short(again)} {'copied' if move.compaction else 'again'}"] * bool(again)
+        said += [f"({'; '.join(columns)})"] * bool(columns)
     said += [f"+{short(part)}" for part in (difference.gained,) if part]
     said += [f"-{short(part)}" for part in (difference.lost,) if part]
     return f"{move.model} {' '.join(said) or OPEN_ONE}"

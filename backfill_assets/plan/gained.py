@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
-from backfill_assets.core.model import Project
+from backfill_assets.core.model import Model, Project
 from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.patch import affected_interval
@@ -30,8 +30,9 @@ def unread_gains(project: Project, facts: Facts, stages: Iterable[Stage]) -> Ite
         model, gained = project.models[name], intervals - (shown[name].covers if name in shown else intervals)
         for reader in readers_of.get(name, ()) if gained else ():
             below, state = project.models[reader], facts.standing.get(reader)
-            over = Ranges.of(affected_interval(below, model, part) for part in gained)
-            stays = over & (shown[reader].covers if reader in shown else NOTHING) - building.get(reader, NOTHING)
+            stays = _over(below, model, gained) & (shown[reader].covers if reader in shown else NOTHING) - building.get(
+                reader, NOTHING
+            )
             if stays := stays - (state.partial if state else NOTHING):
                 yield PlanWarning(
                     model=reader,
@@ -49,18 +50,27 @@ def unread_since(
     others the loaded code does not say what they read. Only what may read these days is looked at."""
     mine = {n: p for n, p in environment.pointers.items() if project.fingerprints.get(n) == p.version}
     earlier = {name: days for name, days in begun_earlier(releases).items() if name in mine}
-    near: dict[str, Ranges] = {}
+    if not earlier:
+        return ()
+    readers_of, near = project.readers(), dict[str, Ranges]()
     for name, days in earlier.items():
-        for reader in project.readers().get(name, ()):
-            reads = (affected_interval(project.models[reader], project.models[name], part) for part in days)
-            near[reader] = near.get(reader, NOTHING) | (Ranges.of(reads) if reader in mine else NOTHING)
-    some = {name: mine[name] for name in earlier} | {
-        name: replace(mine[name], segments=mine[name].segments.without(mine[name].covers - part))
-        for name, part in near.items()
-        if part and name not in earlier
+        for reader in readers_of.get(name, ()):
+            over = _over(project.models[reader], project.models[name], days)
+            near[reader] = near.get(reader, NOTHING) | over
+    some = {
+        name: pointer
+        if name in earlier
+        else replace(pointer, segments=pointer.segments.without(pointer.covers - near[name]))
+        for name, pointer in mine.items()
+        if name in earlier or name in near
     }
-    found = stale_inputs(project, replace(environment, pointers=some), entries, gained=True) if near else ()
+    found = stale_inputs(project, replace(environment, pointers=some), entries, gained=True)
     return tuple(o for o in found if o.upstream in earlier)
+
+
+def _over(reader: Model, upstream: Model, days: Ranges) -> Ranges:
+    """The intervals of a reader that read any of these of an upstream."""
+    return Ranges.of(affected_interval(reader, upstream, part) for part in days)
 
 
 def begun_earlier(releases: Sequence[Release]) -> dict[str, Ranges]:

@@ -32,12 +32,13 @@ def move_stages(
     asked: dict[str, list[str]] = {}
     roles: dict[str, tuple[str, ...]] = {}
     for name, version in moves:
-        pointer, last = shown.pointers.get(name), facts.out_of_sight.get(name)
-        if (
-            name in cut or rewrites(pointer, version, patches.get(name))
-            if pointer
-            else last and last.segments.in_other_tables(version).covers | last.covers & building.get(name, NOTHING)
-        ):
+        if pointer := shown.pointers.get(name):
+            others = pointer.covers if name in cut else rewrites(pointer, version, patches.get(name))
+        elif last := facts.out_of_sight.get(name):
+            others = last.segments.in_other_tables(version).covers | last.covers & building.get(name, NOTHING)
+        else:
+            others = NOTHING
+        if others:
             needed_here = needed_from(rules, files, name)
             roles = merged_roles([*roles.items(), *needed_here.items()])
             for owner in needed_here:

@@ -101,4 +101,5 @@ def _remedy(read: DraftRead, known: list[str]) -> str:
     if not read.parameter:
         return f"did you mean {' or '.join(f'`{name}`' for name in meant)}?"
     # A parameter of a Python function cannot have dots.
-    return f'write {" or ".join(f"""`upstream={{"{read.parameter}": "{name}"}}`""" for name in meant)} in @model(...)'
+    written = [f'`upstream={{"{read.parameter}": "{name}"}}`' for name in meant]
+    return f"write {' or '.join(written)} in @model(...)"

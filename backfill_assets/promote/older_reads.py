@@ -87,7 +87,7 @@ def _other_reads(
 ) -> tuple[StaleInput, ...]:
     """What of the models that it is `about` would be shown beside other rows; `near` are these and what they read. Of
     what is not over, or was built before it was, nothing is told by its logic: it is built again in any case."""
-    built = {name: _without(pointer, building) for name, pointer in then.items()}
+    built = {name: _without(pointer, building) for name, pointer in then.items()} if building else then
     found = _upstreams(project, shown, built, about, near, entries)
     readers = {name: project.models[name] for name in about}
     others = _replaced_under(project, shown, then, readers, lambda segment: segment.logic)

@@ -48,6 +48,13 @@ class PointerMove:
             return Ranges()
         return elsewhere(self.before, self.after) | ((self.changed or Ranges()) & self.after.covers)
 
+    @property
+    def difference(self) -> Difference:
+        """What is shown otherwise by it. Where columns come, go or move, all intervals count as `changed`: then only
+        other tables tell of other rows."""
+        said = Difference(model=self.model, one=self.before, other=self.after)
+        return said if said.column_lines else replace(said, rewritten=self.again)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
