@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from backfill_assets.adapters.log_entry import flaw
-from backfill_assets.core.errors import StateError
+from backfill_assets.core.errors import DamagedLogError
 from backfill_assets.files.no_access import no_access
 from backfill_assets.project.object_store import way_back
 
@@ -133,8 +133,8 @@ class _Stamps(Mapping[int, Stamp]):
 
 
 def check_log(location: str, commit: int | None = None, *, every: bool = True) -> int:
-    """Raise StateError when the log does not say what the table is at a commit (None: the newest), or this account may
-    not read it (NoAccessError); returns its number.
+    """Raise DamagedLogError when the log does not say what the table is at a commit (None: the newest), or this account
+    may not read it (NoAccessError); returns its number.
 
     -1 when there is no table at all. `every` False: of the older entries only whether they are there, which is what
     planning asks about thousands of them; nobody opens a table without the rest.
@@ -150,10 +150,6 @@ def check_log(location: str, commit: int | None = None, *, every: bool = True) -
         if not problem or log.head < 0:
             return min(wanted, log.head)
     raise damaged(location, problem)
-
-
-class DamagedLogError(StateError):
-    """The log of a Delta table is not whole."""
 
 
 def damaged(location: str, why: str) -> DamagedLogError:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.adapters.log_folder import DamagedLogError
 from backfill_assets.adapters.table_log import open_table
-from backfill_assets.core.errors import StateError
+from backfill_assets.core.errors import DamagedLogError, StateError
 from backfill_assets.core.model import Source
 
 if TYPE_CHECKING:

@@ -220,6 +220,12 @@ def classified(
         )
     if any_of(VANISHED):
         return SourceChangedError(cannot, why=why, fix="bring the file back, or plan again: backfill plan")
+    if _LOG_FILE.search(text):
+        return BuildError(
+            cannot,
+            why=f"the log of a Delta table is damaged: {why}",
+            fix="`backfill doctor --deep` names all that is damaged in the warehouse; a source's has to be restored",
+        )
     if "MALFORMED_RECORD_IN_PARSING" in text and "FAILED_READ_FILE" in text:  # a query may parse, too
         of_a_day = re.search(r"reading file \S+/[^/=\s]+=", text)  # others of the source's files can be read without it
         quoted = re.search(r'[^\s"\\,;|:{\[(]""', text.partition("MALFORMED_RECORD_IN_PARSING")[2])
@@ -316,6 +322,7 @@ _LONGEST = 20
 _POSITION = re.compile(r"(?:;\s*|\()line (\d+),? pos \d+\)?;?$")
 _CONTEXT = re.compile(r"== SQL \(line (\d+), position \d+\) ==")
 _SQLSTATE = re.compile(r"SQLSTATE: (\w{5})")
+_LOG_FILE = re.compile(r"reading file \S+/_delta_log/")
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
 
 

@@ -14,7 +14,7 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.pinned import pinned_consumers
-from backfill_assets.state.tables import TableLog
+from backfill_assets.state.tables import TableLog, known_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ def preflight_grounds(
     days = context.source_days(plan.sources) if extents else {}
     return Grounds(
         shown=shown,
-        gone=frozenset(t for t in tables if log.head(*t) < 0),
+        gone=frozenset(t for t in tables if known_head(log, *t) < 0),
         extents={name: there.span for name, there in days.items() if there.span},
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.build.bench import Workbench
-from backfill_assets.core.errors import BuildError
+from backfill_assets.core.errors import BuildError, DamagedLogError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.commands import restate_argument, restate_command
@@ -76,19 +76,22 @@ def removed(name: str) -> BuildError:
 
 def refuse_lost_table(bench: Workbench, name: str, version: str) -> None:
     """Raise BuildError for a table that is not there and that an environment shows: made anew, its commits would be
-    others than those that are shown, and whoever reads these would get other rows."""
+    others than those that are shown, and whoever reads these would get other rows. StateError for a damaged one."""
+    shown = {e.name: part for e in bench.control.lasting() if (part := shown_segments((e,)).get((name, version)))}
+    try:
+        bench.log.head(name, version)
+    except DamagedLogError as error:
+        if not shown:
+            error.fix = "delete this folder, of which no environment shows a row, and run this again: it is built anew"
+        raise
     if bench.control.versions.get(name, version) is None:  # it never was there
         return
-    for environment in bench.control.lasting():
-        if part := shown_segments((environment,)).get((name, version)):
-            again = (
-                f"put other rows in the place of all of them: {restate_command(restate_argument(name, part.covers))}"
-            )
-            other = f"or let {environment.name} show other rows of these days, in its own project"
-            ours = environment.name == bench.environment
-            raise BuildError(
-                f"the table of {name} {version} is gone, and {environment.name} shows {part.covers} of it",
-                why="made anew, its commits would be others, and the views would show what they hold by now",
-                fix="restore the folder from a backup (backfill restore SRC); "
-                + (f"or {again}, then promote it" if ours else other),
-            )
+    for environment, part in shown.items():
+        again = f"put other rows in the place of all of them: {restate_command(restate_argument(name, part.covers))}"
+        other = f"or let {environment} show other rows of these days, in its own project"
+        raise BuildError(
+            f"the table of {name} {version} is gone, and {environment} shows {part.covers} of it",
+            why="made anew, its commits would be others, and the views would show what they hold by now",
+            fix="restore the folder from a backup (backfill restore SRC); "
+            + (f"or {again}, then promote it" if environment == bench.environment else other),
+        )

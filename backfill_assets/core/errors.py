@@ -151,6 +151,10 @@ class StateError(BackfillError):
     """The control tables or a version table are not as the system left them."""
 
 
+class DamagedLogError(StateError):
+    """The log of a Delta table is not whole: nothing is read from the table."""
+
+
 class ConflictError(StateError):
     """Somebody else committed first. Nothing was written; look again and retry."""
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from backfill_assets.core.errors import DamagedLogError
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.lazy_sequence import LazySequence
 from backfill_assets.core.pointer import Pointer
@@ -18,7 +20,7 @@ from backfill_assets.core.segments import Segment, Segments
 from backfill_assets.state.history import VersionHistory
 from backfill_assets.state.ledger import Coverage, Dirt, EntriesByVersion, Entry, Kind
 from backfill_assets.state.pieces import BuiltEntries, Pieces
-from backfill_assets.state.tables import TableLog, compare_log
+from backfill_assets.state.tables import TableLog, compare_log, known_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +101,7 @@ def shown_state(pointer: Pointer, groups: EntriesByVersion, log: TableLog, *, au
     foreign: dict[str, list[Interval]] = defaultdict(list)
     for segment in pointer.segments:
         entries = groups.get((pointer.model, segment.version), ())
-        head = log.head(pointer.model, segment.version)
+        head = known_head(log, pointer.model, segment.version)
         left = Ranges((segment.interval,))
         if (plain := _plain(entries, segment, head)) is not None:
             history, mine = plain
@@ -107,7 +109,7 @@ def shown_state(pointer: Pointer, groups: EntriesByVersion, log: TableLog, *, au
             unaudited.extend(mine.where(~history.passed(mine, audits, or_any=True)).covers)
             known, spots, left = history.others, (), left - mine.covers
         else:
-            known, spots = compare_log(entries, log, pointer.model, segment.version, head) if head >= 0 else ((), ())
+            known, spots = _told(entries, log, pointer.model, segment.version, head)
         verdicts = _verdicts(known, audits)
         for part, entry in _built(known if head >= segment.commit else (), segment.commit, left):
             parts.append(ShownPart(segment=replace(segment, interval=part), entry=entry))
@@ -134,6 +136,16 @@ def shown_state(pointer: Pointer, groups: EntriesByVersion, log: TableLog, *, au
         foreign={what: Ranges.of(found) for what, found in foreign.items() if found},
         unknown=Ranges.of(unknown),
     )
+
+
+def _told(
+    entries: Sequence[Entry], log: TableLog, model: str, version: str, head: int
+) -> tuple[Sequence[Entry], Sequence[Dirt]]:
+    """What is known of a version's table, and the commits that nobody knows; nothing where its log cannot be read."""
+    if head >= 0:
+        with suppress(DamagedLogError):
+            return compare_log(entries, log, model, version, head)
+    return (), ()
 
 
 def _plain(entries: Sequence[Entry], segment: Segment, head: int) -> tuple[VersionHistory, Pieces] | None:

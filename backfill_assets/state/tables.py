@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
+from backfill_assets.core.errors import DamagedLogError
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.segments import IntervalCounts, Segments
 from backfill_assets.state.changes import Changes
@@ -93,6 +95,18 @@ class OneLook:
         return self.log.contents(model, version, commit)
 
 
+def known_head(log: TableLog, model: str, version: str) -> int:
+    """The newest commit; -1 where there is no table, or its log is damaged.
+
+    That is no reason to say nothing of other tables: `rehearse` says what is wrong with one that is shown, and whoever
+    reads or writes it is refused.
+    """
+    try:
+        return log.head(model, version)
+    except DamagedLogError:
+        return -1
+
+
 def rows_of(log: TableLog, model: str, segments: Segments) -> dict[datetime, int]:
     """Rows by instant of segments of a model's tables, from file statistics.
 
@@ -108,7 +122,7 @@ def rows_of(log: TableLog, model: str, segments: Segments) -> dict[datetime, int
 
 def still_there(log: TableLog, model: str, segments: Segments) -> Segments:
     """The segments of a model whose table nobody has deleted."""
-    return Segments(s for s in segments if log.head(model, s.version) >= s.commit)
+    return Segments(s for s in segments if known_head(log, model, s.version) >= s.commit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,16 +175,17 @@ def version_coverage(
     """What a version amounts to now, and the table commit that this was seen at (-1: there is no table).
 
     `entries` are the version's own; what is partial counts if its interval ends after `over` (None: never). A table
-    that vanished covers nothing, whatever the ledger says.
+    that vanished, or whose log is damaged, covers nothing, whatever the ledger says.
     """
-    head = log.head(model, version)
-    if head < 0:
-        empties = [e for e in entries if e.kind in (Kind.EMPTY, Kind.WITHDRAWN)]
-        return coverage(empties, audits=audits), head
-    if isinstance(entries, VersionHistory) and entries.is_whole(head):
+    head = known_head(log, model, version)
+    if isinstance(entries, VersionHistory) and head >= 0 and entries.is_whole(head):
         return entries.coverage(audits, over), head
-    there, spots = compare_log(entries, log, model, version, head)
-    return coverage(there, audits=audits, over=over, dirt=spots, commit=head), head
+    if head >= 0:
+        with suppress(DamagedLogError):
+            there, spots = compare_log(entries, log, model, version, head)
+            return coverage(there, audits=audits, over=over, dirt=spots, commit=head), head
+    empties = [e for e in entries if e.kind in (Kind.EMPTY, Kind.WITHDRAWN)]
+    return coverage(empties, audits=audits), -1
 
 
 def vouched(

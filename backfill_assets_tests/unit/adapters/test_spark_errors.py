@@ -56,6 +56,7 @@ CORRUPT = JavaCause(
     "org.apache.spark.SparkException",
     "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///d/1.parquet.  SQLSTATE: KD001",
 )
+LOG = JavaCause(CORRUPT.kind, CORRUPT.message.replace("/d/1.parquet", "/w/m/v/_delta_log/00000000000000000001.json"))
 LAZY = JavaCause(
     PYTHON.kind,
     "[PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent call last):\n"
@@ -89,6 +90,12 @@ BOXED = JavaCause("java.util.concurrent.ExecutionException", "Boxed Exception")
             DataError,
             "file:///d/1.parquet.",
             id="a corrupt file",
+        ),
+        pytest.param(
+            [LOG, JavaCause("com.fasterxml.jackson.core.JsonParseException", "[MALFORMED_RECORD_IN_PARSING] x")],
+            BuildError,
+            "the log of a Delta table is damaged: [FAILED_READ_FILE.NO_HINT]",
+            id="a corrupt log",
         ),
         pytest.param(
             [
