@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -77,6 +77,7 @@ def _restated(project: Project, facts: Facts, request: Request) -> Plan:
     asked = list(dict.fromkeys(name for name, _ in request.restate))
     refuse_mixing(project, facts.environment, patches, asked)
     refuse_unpublished_inputs(project, facts.environment, patches, patches)
+    _refuse_missing_inputs(_waiting(project, facts, request, patches))
     if request.where or request.ids:
         shown = facts.environment.pointers
         stale = stale_inputs(project, facts.environment, facts.entries)
@@ -327,7 +328,7 @@ def _patched(
 
 
 def _waiting(project: Project, facts: Facts, request: Request, patches: Mapping[str, Patch]) -> tuple[Blocked, ...]:
-    """What of new logic from a day on waits for models that it reads."""
+    """What of patches waits for days of models that they read."""
     pointers, found = facts.environment.pointers, list[Blocked]()
     complete = {
         name: facts.coverage[name].complete | kept_older(pointers.get(name), project.fingerprints[name])
@@ -343,6 +344,18 @@ def _waiting(project: Project, facts: Facts, request: Request, patches: Mapping[
         built = (have.built | have.empty | good) & patch.intervals
         complete[name] = (patch.below.covers - patch.intervals) | built
     return tuple(found)
+
+
+def _refuse_missing_inputs(blocked: Sequence[Blocked]) -> None:
+    """Raise PlanError where published history would be computed again from days that are not there: it is shown as a
+    whole, or not at all."""
+    for each in blocked:
+        raise PlanError(
+            f"{each.model} {each.intervals} cannot be computed again yet: it reads {each.upstream} {each.needs}, which "
+            "is not built",
+            why="what is computed again is shown as a whole, or not at all",
+            fix=f"backfill apply --promote --select {each.upstream}, then this; or leave these intervals out",
+        )
 
 
 def _blocked(model: Model, waiting: Mapping[str, tuple[Ranges, Ranges]]) -> Iterator[Blocked]:

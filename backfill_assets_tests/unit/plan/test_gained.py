@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from backfill_assets.app.approve import ApprovalRequest, approve
 from backfill_assets.app.context import Context
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.preview import preview
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.status import read_status
+from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.plan.gained import begun_earlier
 from backfill_assets.plan.stages import Request
@@ -45,6 +48,21 @@ def test_a_reader_that_looks_back_is_named(tmp_path: Path) -> None:
     assert found.what == "running 2024-01-04 was computed before daily had 2024-01-02..2024-01-03, and stays as it is"
     assert found.fix == "once this is promoted: backfill apply --restate running:2024-01-04"
     assert found.place == "models/running.sql"
+
+
+def test_what_is_not_built_yet_comes_first(tmp_path: Path) -> None:
+    """A restatement of the reader reads the earlier days: refused until they are there, as the fix makes them."""
+    root = from_the_fourth(tmp_path)
+    begins(root, "daily", "02")
+    request = Request(restate=(("running", Interval.of("2024-01-04", "2024-01-05")),))
+    with pytest.raises(PlanError, match="running 2024-01-04 cannot be computed again yet: it reads daily") as said:
+        plan_request(unsparked(root), request)
+    assert said.value.fix.startswith("backfill apply --promote --select daily, then this")
+    place = unsparked(root, user="dev")
+    build(place, Request(select=("daily",)))
+    assert promote_plan(place).verdict.open
+    _, done = build(unsparked(root, user="dev"), request)
+    assert done["running"].ok
 
 
 def test_a_reader_that_begins_with_it_is_built(tmp_path: Path) -> None:

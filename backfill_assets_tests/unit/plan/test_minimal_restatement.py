@@ -8,7 +8,7 @@ from functools import cache
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backfill_assets.core.intervals import Cadence, Interval, utc
+from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Build, Request
@@ -56,18 +56,41 @@ def reads(cadence: Cadence, unit: Unit, lookback: int) -> Days:
     return frozenset(day for each in every[index - lookback : index + 1] for day in each)
 
 
+def computable(
+    cadences: dict[str, Cadence], upstream: dict[str, list[tuple[str, int]]], until: date
+) -> dict[str, list[Unit]]:
+    """The intervals before a day that can be there: with all that they read, as far as it began."""
+    found: dict[str, list[Unit]] = {}
+    for name, cadence in cadences.items():
+        found[name] = [u for u in units(cadence) if u[-1] < until]
+        for above, lookback in upstream[name]:
+            there, first = {day for unit in found[above] for day in unit}, units(cadences[above])[0][0]
+            wanted = {
+                u: {day for day in whole(cadences[above], reads(cadence, u, lookback)) if day >= first}
+                for u in found[name]
+            }
+            found[name] = [u for u in found[name] if wanted[u] <= there]
+    return found
+
+
+def whole(cadence: Cadence, days: Days) -> Days:
+    """The days of all intervals that have any of these."""
+    return frozenset(day for unit in calendar(cadence) if days & set(unit) for day in unit)
+
+
 def brute(
-    cadences: dict[str, Cadence], upstream: dict[str, list[tuple[str, int]]], asked: dict[str, set[date]], until: date
+    cadences: dict[str, Cadence],
+    upstream: dict[str, list[tuple[str, int]]],
+    asked: dict[str, set[date]],
+    shown: dict[str, list[Unit]],
 ) -> dict[str, set[Unit]]:
     """Which intervals have to be computed again: the named ones, and whatever is computed from days of such."""
     again: dict[str, set[Unit]] = {}
     for name, cadence in cadences.items():
-        mine = units(cadence)
-        again[name] = {u for u in mine if asked.get(name, set()) & set(u)}
+        again[name] = {u for u in shown[name] if asked.get(name, set()) & set(u)}
         for above, lookback in upstream[name]:
             changed = {day for unit in again[above] for day in unit}
-            again[name] |= {u for u in mine if reads(cadence, u, lookback) & changed}
-        again[name] = {u for u in again[name] if u[-1] < until}
+            again[name] |= {u for u in shown[name] if reads(cadence, u, lookback) & changed}
     return again
 
 
@@ -110,7 +133,7 @@ def test_a_restatement_is_exactly_what_depends_on_it(
             for name, cadence in kinds.items()
         )
     )
-    shown = {name: [u for u in units(kind) if u[-1] < until] for name, kind in kinds.items()}
+    shown = computable(kinds, above, until)
     spans = {n: Interval(utc(s[0][0]), utc(s[-1][-1] + timedelta(days=1))) for n, s in shown.items()}
     facts = Facts(
         now=utc(TODAY),
@@ -120,11 +143,13 @@ def test_a_restatement_is_exactly_what_depends_on_it(
             pointers={name: a_pointer(name, f"{name}-1", span) for name, span in spans.items()},
             releases={},
         ),
-        coverage=dict.fromkeys(project.models, Coverage()),
+        coverage=dict.fromkeys(
+            project.models, Coverage(green=Ranges((Interval(utc("2023-01-01"), utc("2025-01-01")),)))
+        ),
         heads=dict.fromkeys(project.models, 1),
         sources={},
     )
-    expected = brute(kinds, above, asked, until)
+    expected = brute(kinds, above, asked, shown)
     named = [(name, Interval(utc(low), utc(high + timedelta(days=1)))) for name, (low, high) in restate.items()]
     if not all(expected[name] & {u for u in units(kinds[name]) if asked[name] & set(u)} for name in restate):
         return  # nothing of it is shown: refused
@@ -144,8 +169,9 @@ def test_the_brute_force_knows_its_calendar() -> None:
     by March's first two days as well."""
     kinds = {"d": Cadence.DAILY, "r": Cadence.DAILY, "m": Cadence.MONTHLY}
     above: dict[str, list[tuple[str, int]]] = {"d": [], "r": [("d", 2)], "m": [("r", 0)]}
-    march = brute(kinds, above, {"d": {date(2024, 3, 1)}}, TODAY)
+    shown = computable(kinds, above, TODAY)
+    march = brute(kinds, above, {"d": {date(2024, 3, 1)}}, shown)
     assert sorted(u[0].day for u in march["r"]) == [1, 2, 3]
     assert [(u[0], len(u)) for u in march["m"]] == [(date(2024, 3, 1), 31)]
-    leap = brute(kinds, above, {"d": {date(2024, 2, 29)}}, TODAY)
+    leap = brute(kinds, above, {"d": {date(2024, 2, 29)}}, shown)
     assert sorted((u[0], len(u)) for u in leap["m"]) == [(date(2024, 2, 1), 29), (date(2024, 3, 1), 31)]
