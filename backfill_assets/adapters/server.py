@@ -58,12 +58,8 @@ def session_of_server(url: str, conf: Mapping[str, str], settings: Settings) -> 
         try:
             session = remote_session(url, wanted)
         except PySparkException as error:
-            raise SettingsError(
-                f"no session can be opened on {at}",
-                why=_said(error),
-                fix="see that the Spark Connect server runs there, and that SPARK_REMOTE (or `spark.remote`) names it: "
-                "sc://HOST:15002",
-            ) from None
+            why = _said(error)
+            raise SettingsError(f"no session can be opened on {at}", why=why, fix=way_in(why)) from None
     elif session.url != url:
         raise SettingsError(
             f"no session can be opened on {at}",
@@ -79,6 +75,28 @@ def session_of_server(url: str, conf: Mapping[str, str], settings: Settings) -> 
             raise
         session.warehouses.add(settings.warehouse)
     return cast(Any, session)
+
+
+def way_in(why: str) -> str:
+    """What lets a client in that a server, or a proxy before it, did not.
+
+    >>> way_in("No authentication token provided")
+    "give its token, and not in a file: SPARK_REMOTE='sc://HOST:443/;use_ssl=true;token=…'"
+    """
+    return next(
+        (fix for mark, fix in _WAYS_IN.items() if mark in why),
+        "see that the Spark Connect server runs there, and that SPARK_REMOTE (or `spark.remote`) names it: "
+        "sc://HOST:15002",
+    )
+
+
+_WAYS_IN = {
+    "authentication token": "give its token, and not in a file: SPARK_REMOTE='sc://HOST:443/;use_ssl=true;token=…'",
+    "CERTIFICATE_VERIFY_FAILED": "let GRPC_DEFAULT_SSL_ROOTS_FILE_PATH name the file of the certificate that its own "
+    "is signed by",
+    "WRONG_VERSION_NUMBER": "it has no TLS there: leave `use_ssl` out, and a `token`, which asks for TLS too",
+}
+"""What gRPC says, and what mends it."""
 
 
 def server_found(session: RemoteSession) -> str:

@@ -8,6 +8,7 @@ import math
 import os
 import re
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -29,6 +30,7 @@ from backfill_assets.adapters.table_log import open_table
 from backfill_assets.app.context import Context
 from backfill_assets_tests.postgres import free_port
 from backfill_assets_tests.projects import (
+    BACKFILL,
     CHECKOUT,
     DAILY,
     Said,
@@ -128,7 +130,7 @@ def scores(place: Context) -> pd.DataFrame:
 def expected_scores(root: Path, factor: int) -> pd.DataFrame:
     """What `scored` should hold, by pandas from the files alone."""
     files = sorted((root / "data" / "events").glob("*.csv"))
-    events = pd.concat([pd.read_csv(file) for file in files], ignore_index=True)
+    events = pd.concat([pd.read_csv(file) for file in files]).sort_values("id", ignore_index=True)
     ds = pd.to_datetime(events["at"]).dt.date
     return pd.DataFrame({"ds": ds, "id": events["id"], "score": factor * events["id"]})
 
@@ -176,12 +178,36 @@ def test_a_project_on_a_server(server: Server, tmp_path: Path, monkeypatch: pyte
     run(root, "rollback")
     assert shown(root, total) == [{"cents": sum(row[3] for row in before)}]
 
+    # A changed helper, built by a step of Dagster's.
+    (root / "lib" / "scores.py").write_text(SCORES.format(factor=3))
+    materialize(root, "scored", "2024-01-01...2024-01-03")
+    pd.testing.assert_frame_equal(scores(Context.open(root)), expected_scores(root, 3), check_dtype=False)
+
     checks = {check["check"]: check for check in json.loads(run(root, "doctor", "--json").out)}
     assert "java" not in checks and f"Spark {pyspark.__version__} with Delta" in checks["spark server"]["found"]
 
     kill(server.process)
     said = run(root, "sql", count, code=1)
     assert f"no session can be opened on {server.url}" in said.err and "Connection refused" in said.err, said.err
+
+
+def materialize(root: Path, model: str, days: str) -> None:
+    """In a process of Dagster's own."""
+    home = root / "dagster_home"
+    home.mkdir()
+    done = subprocess.run(
+        [
+            *(BACKFILL.with_name("dagster"), "asset", "materialize", "-m", "backfill_assets.definitions"),
+            *("--select", model, "--partition-range", days),
+        ],
+        env=clean_environment(BACKFILL_PROJECT=str(root), DAGSTER_HOME=str(home)),
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0 and "RUN_SUCCESS" in done.stderr, done.stdout + done.stderr
 
 
 def literals(session: RemoteSession) -> None:

@@ -269,3 +269,17 @@ def test_a_lost_connection_is_no_error_of_a_model(monkeypatch: pytest.MonkeyPatc
 def test_names_of_servers() -> None:
     """No parameter of a URL is shown."""
     assert server.without_secrets("sc://[::1]:1/;token=a/b") == "sc://[::1]:1"
+
+
+@pytest.mark.parametrize(
+    ("said", "mends"),
+    [
+        ("Invalid authentication token", "give its token"),
+        ("SSL_ERROR_SSL: OPENSSL_internal:CERTIFICATE_VERIFY_FAILED: self signed", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"),
+        ("SSL_ERROR_SSL: OPENSSL_internal:WRONG_VERSION_NUMBER", "leave `use_ssl` out"),
+        ("Connection refused", "see that the Spark Connect server runs there"),
+    ],
+)
+def test_what_lets_a_client_in(said: str, mends: str) -> None:
+    """As gRPC told of a server with a token, and of a proxy with TLS."""
+    assert mends in server.way_in(said)
