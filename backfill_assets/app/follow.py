@@ -18,10 +18,19 @@ from backfill_assets.watch.followed_rows import other_rows
 def record_followed(context: Context, shown: Environment) -> None:
     """After a promotion: what is shown and read by the code from other models goes on from these, where its rows are
     as if they had been computed from them. Of the rest whoever takes out what it was computed from is told."""
-    versions = beside(context.control.versions.all(), shown.versions)
-    found = followed(context.project, shown, versions, context.control.text_checks.all())
-    apart = {o.model for o in rows_apart(context, tuple(found.values()))}
-    context.control.versions.follow([version for name, version in found.items() if name not in apart])
+    records = context.control.versions
+    found = followed(context.project, shown, beside(records.all(), shown.versions), context.control.text_checks.all())
+    beside_old = [version for version in found.values() if _left(version) & shown.pointers.keys()]
+    # The gate has compared what comes back when its upstream is out of sight already; until it is recorded to read
+    # another one, what is shown cannot be read as a project.
+    records.follow([version for version in found.values() if version not in beside_old])
+    apart = {o.model for o in rows_apart(context, beside_old)}
+    records.follow([version for version in beside_old if version.model not in apart])
+
+
+def _left(version: Version) -> set[str]:
+    """What a version reads no more."""
+    return set(version.before.upstream if version.before else ()) - version.upstream.keys()
 
 
 def rows_apart(context: Context, follows: Sequence[Version]) -> list[Obstacle]:

@@ -183,21 +183,22 @@ def _of_pair(tables: _Tables, model: Model, pointer: Pointer, upstream: Model, b
     found: dict[Segment, tuple[list[Interval], list[Interval]]] = defaultdict(lambda: ([], []))
     for _, part, entry in shown_parts(tables.entries, pointer, counting=True):
         read = cast(Mapping[str, Mapping[str, Any]], entry.inputs or {})
-        name = upstream.name if upstream.name in read else _earlier_name(model, read, below)
-        said = read.get(name, {})
-        if entry.through or "version" not in said or "commit" not in said:
-            continue
-        for window in needed(model, upstream, part):
-            for there, (segment, newest) in shown.meeting(window):
-                late_parts = (
-                    _read_other(tables, name, said, there, newest, window)
-                    if name == upstream.name
-                    else _built_again(said, there, newest, window)
-                )
-                for late in late_parts:
-                    intervals, of = found[segment]
-                    of.append(late)
-                    intervals += Ranges((part,)) & Ranges((affected_interval(model, upstream, late),))
+        names = [upstream.name] if upstream.name in read else _earlier_names(model, read, below)
+        for name in names if not entry.through else ():
+            said = read[name]
+            if "version" not in said or "commit" not in said:
+                continue
+            for window in needed(model, upstream, part):
+                for there, (segment, newest) in shown.meeting(window):
+                    late_parts = (
+                        _read_other(tables, name, said, there, newest, window)
+                        if name == upstream.name
+                        else _read_renamed(tables, name, upstream.name, said, there, newest, window)
+                    )
+                    for late in late_parts:
+                        intervals, of = found[segment]
+                        of.append(late)
+                        intervals += Ranges((part,)) & Ranges((affected_interval(model, upstream, late),))
     for segment, (intervals, of) in found.items():
         yield StaleInput(
             model=model.name,
@@ -235,21 +236,34 @@ def _read_other(
                     yield part
 
 
-def _earlier_name(model: Model, read: Mapping[str, Mapping[str, Any]], below: Pointer) -> str:
-    """The name by which a batch read what is shown of an upstream that was renamed since; "" where it did not."""
+def _earlier_names(model: Model, read: Mapping[str, Mapping[str, Any]], below: Pointer) -> list[str]:
+    """The names by which a batch may have read what is shown of an upstream that was renamed since: of its logic if
+    there is one, else any model that is not read by now."""
     logics, names = {segment.logic for segment in below.segments}, {u.name for u in model.upstreams}
-    said = (n for n, of in read.items() if n not in names and "version" in of and logic_of(of["version"]) in logics)
-    return next(said, "")
+    others = [n for n, of in read.items() if n not in names and "version" in of]
+    return [n for n in others if logic_of(read[n]["version"]) in logics] or others
 
 
-def _built_again(said: Mapping[str, Any], there: Interval, newest: Entry, window: Interval) -> Iterable[Interval]:
-    """The parts of a shown batch's interval that were computed again under the new name: those of the first time are
-    compared when the reader is recorded to read it (`watch/followed_rows.py`)."""
-    if newest.through or newest.version == logic_of(newest.version):
+def _read_renamed(
+    tables: _Tables,
+    name: str,
+    upstream: str,
+    said: Mapping[str, Any],
+    there: Interval,
+    newest: Entry,
+    window: Interval,
+) -> Iterable[Interval]:
+    """The parts of a shown batch's interval of which a reader read other rows under an earlier name of the upstream:
+    those that were computed again since; and, if it is known what came to the sources, those it came to. Without, those
+    of the first time are compared when the reader is recorded to read it (`watch/followed_rows.py`)."""
+    if newest.through:
         return
-    for version, _, parts in tables_read(said, Ranges((there,)) & Ranges((window,))):
-        if version != newest.version:
+    for version, commit, parts in tables_read(said, Ranges((there,)) & Ranges((window,))):
+        if logic_of(version) == logic_of(newest.version) and version != newest.version != logic_of(newest.version):
             yield from parts
+        elif tables.came is not None:
+            for part, entry in tables.at(name, version, commit).batches(parts):
+                yield from tables.differ(upstream, part, entry, newest)
 
 
 def tables_read(said: Mapping[str, Any], parts: Ranges) -> Iterator[tuple[str, int, Ranges]]:

@@ -8,7 +8,7 @@ compares their data, as is done for models that keep the table that is shown. Wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
@@ -22,7 +22,7 @@ from backfill_assets.plan.missing import upstream_models
 from backfill_assets.plan.older_sources import History, came_between
 from backfill_assets.plan.stale_inputs import StaleInput, stale_inputs
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.ledger import EntriesByVersion, Kind
+from backfill_assets.state.ledger import EntriesByVersion, Entry, Kind
 
 
 def reads_before(
@@ -48,7 +48,8 @@ def reads_before(
         return ()
     names = {*again, *(u.name for n in again for u in project.models[n].upstreams)}
     above = reach(again, lambda n: upstream_models(project, project.models[n]))
-    more = set(above) - {name for name, _ in known}
+    read = {name for n in again for entry in _batches(then[n], known) for name in _models_read(entry)}
+    more = {*above, *read} - {name for name, _ in known}
     every = {**known, **entries(more)} if more else known
     seen = replace(shown, pointers={name: p for name, p in then.items() if name in names})
     came = came_between(project, history, late)
@@ -62,13 +63,23 @@ def reads_before(
 
 
 def _reads_other_logic(model: Model, then: Mapping[str, Pointer], known: EntriesByVersion) -> bool:
-    """Whether a batch of the model's table may have read an upstream by other logic than would be shown."""
+    """Whether a batch of the model's table may have read an upstream by other logic than would be shown, or by a name
+    that it has no more."""
     logics = {u.name: {s.logic for s in then[u.name].segments} for u in model.upstreams if u.name in then}
-    for version in dict.fromkeys(segment.version for segment in then[model.name].segments):
-        for entry in known.get((model.name, version), ()):
-            read = cast(Mapping[str, Mapping[str, Any]], entry.inputs or {}) if entry.kind is Kind.BUILT else {}
-            for name, there in logics.items():
-                said = read.get(name, {})
-                if "version" in said and (len(there) > 1 or logic_of(said["version"]) not in there):
-                    return True
-    return False
+    return any(
+        len(there := logics.get(name, ())) != 1 or logic_of(version) not in there
+        for entry in _batches(then[model.name], known)
+        for name, version in _models_read(entry).items()
+    )
+
+
+def _batches(pointer: Pointer, known: EntriesByVersion) -> Iterator[Entry]:
+    """Those that built the tables of what a pointer shows."""
+    for version in dict.fromkeys(segment.version for segment in pointer.segments):
+        yield from (entry for entry in known.get((pointer.model, version), ()) if entry.kind is Kind.BUILT)
+
+
+def _models_read(entry: Entry) -> dict[str, str]:
+    """The models that a batch read, with their versions."""
+    read = cast(Mapping[str, Mapping[str, Any]], entry.inputs or {})
+    return {name: said["version"] for name, said in read.items() if "version" in said}

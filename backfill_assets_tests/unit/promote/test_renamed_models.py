@@ -16,6 +16,9 @@ from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.rollback import roll_back
 from backfill_assets.app.routine import published_context
 from backfill_assets.app.watch import watch_environment
+from backfill_assets.build.ledger_edits import withdraw
+from backfill_assets.core.errors import PlanError
+from backfill_assets.core.intervals import Interval
 from backfill_assets.plan.stages import Request
 from backfill_assets.plan.stale_inputs import stale_inputs
 from backfill_assets.state.text_checks import TextCheck
@@ -288,4 +291,33 @@ def test_rows_that_came_between_the_names_are_not_forgotten(tmp_path: Path) -> N
     approved(root, Request(restate=tuple(("running", i) for i in left.intervals)))
     follow(root, said)
     assert pointers(root) == {"by_day", "running"}
+    assert not watch_environment(unsparked(root)).notices
+
+
+@pytest.mark.parametrize("came", [False, True])
+def test_a_reader_comes_back_under_another_name(tmp_path: Path, *, came: bool) -> None:
+    """`running` went on with `by_day` as another model, and `daily` was taken out. By now it is what it was, of `days`:
+    where rows came in between, its table of that time lacks them."""
+    write_events(tmp_path, days=2)
+    root = promoted(
+        write_project(tmp_path, {"daily.sql": BASE, "running.sql": RUNNING.format(batch_size=5)}, clock="2024-01-03")
+    )
+    rename(root)
+    edit(root, "running", "AS day_before", "+ 1 AS day_before")
+    approved(root)
+    follow(root, "backfill rollback nothing --select daily")
+    if came:
+        late(root)
+        approved(root, Request(restate=(("by_day", Interval.of("2024-01-01", "2024-01-02")),)))
+    rename(root, "by_day", "days")
+    edit(root, "running", "+ 1 AS day_before", "AS day_before")
+    if came:
+        with pytest.raises(PlanError, match="running: was computed from other rows of days 2024-01-01"):
+            approved(root)
+        place, both = unsparked(root), Interval.of("2024-01-01", "2024-01-03")
+        withdraw(place.control, place.log, place.project, [("running", both)], now=datetime.now(UTC), by="dev")
+    approved(root)
+    published_context(unsparked(root))
+    follow(root, "backfill rollback nothing --select by_day")
+    assert pointers(root) == {"days", "running"}
     assert not watch_environment(unsparked(root)).notices

@@ -3,11 +3,14 @@ nothing. Rows came to the source in between: they are in what it would be shown 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from backfill_assets.build.ledger_edits import withdraw
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.case import Case
 from backfill_assets.promote.gate import gate
 from backfill_assets.promote.gate_forecast import forecast_obstacles
+from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets_tests.fakes import NOW, World, a_model, a_project, days
 from backfill_assets_tests.unit.promote.test_beside_newer import built, released
 
@@ -86,3 +89,32 @@ def test_a_table_that_waited() -> None:
     withdraw(world.control, world.tables, world.project, [("a", days("03"))], now=NOW, by="dev")
     built(world)
     assert [*older(case(world))] == ["b"]
+
+
+def under_another_name(*, late: bool) -> World:
+    """Of a and b, b went on with a1, and a was taken out; `late`: then rows came and were shown. By now a is called a3,
+    and b is what it was when it read a."""
+    world = World(a_model("a", "raw"), a_model("b", "a"))
+    released(world)
+    world.project = a_project(a_model("a1", "raw"), a_model("b", "a1"), versions={"b": "2"})
+    released(world)
+    shown = world.control.environments.read("prod")
+    world.control.environments.flip(shown, [], remove=["a"], release="out", at=NOW, note=ReleaseNote(by="dev"))
+    if late:
+        world.rows_come(days("03"))
+        released(world, Request(restate=(("a1", days("03")),)))
+    world.project = a_project(a_model("a3", "raw"), a_model("b", "a3"))
+    world.project = replace(world.project, fingerprints={"a3": "a-1", "b": "b-1"})
+    built(world)
+    return world
+
+
+def test_it_read_what_has_another_name_by_now() -> None:
+    """Batches say the name of that time; what came is not lost for that."""
+    world = under_another_name(late=True)
+    refused = older(case(world))
+    assert [*refused] == ["b"] and "2024-01-03 backfill withdraw b:2024-01-03" in refused["b"]
+    withdraw(world.control, world.tables, world.project, [("b", days("03"))], now=NOW, by="dev")
+    built(world)
+    assert older(case(world)) == {}
+    assert older(case(under_another_name(late=False))) == {}
