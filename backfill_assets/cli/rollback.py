@@ -134,6 +134,10 @@ def print_end(ended: RolledBack, *, at_once: bool) -> None:
             console.print(
                 styled("[yellow]Shown as it was:[/] {}. To compute it again: [bold]{}[/]", what, each.command)
             )
+        if behind := [s.model for s in found.steps if s.behind]:
+            console.print(
+                styled("What came since they were shown: [bold]backfill routine[/] builds it ({})", ", ".join(behind))
+            )
         missing = [f"{s.model} {short(s.lacks | s.early)}" for s in found.steps if s.lacks | s.early]
         never = [f"{s.model} {short(s.never - s.early)}" for s in found.steps if s.never - s.early]
         if at_once and missing:
@@ -160,6 +164,7 @@ def rollback_json(found: Rollback, proofs: Sequence[Readability], obstacles: Seq
                 "to": s.older and s.older.version,
                 "lacks": s.lacks.to_plain(),
                 "never": s.never.to_plain(),
+                "behind": s.behind.to_plain(),
                 "covers": p.covers.to_plain() if (p := s.pointer) else [],
             }
             for s in found.steps
@@ -187,6 +192,8 @@ def rollback_json(found: Rollback, proofs: Sequence[Readability], obstacles: Seq
 def _newer(step: RollbackStep, *, at_once: bool) -> Text:
     if step.older is None:
         return Text("the view goes", style="yellow")
+    if step.behind:
+        return Text(f"comes back with {short(step.older.covers)}; backfill routine builds what came since", "yellow")
     if not step.lacks:
         return Text("")
     how = "will be missing" if at_once else "built first"

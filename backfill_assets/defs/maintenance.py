@@ -53,6 +53,8 @@ def _tell(log: Log, found: Rollback, _: Sequence[Readability]) -> None:
         log.info(f"it was rolled back already, by release {found.done.id}; to undo that, name {found.undo}")
     for step in found.steps:
         lacks = f"lacks {step.lacks}" if step.lacks else "lacks nothing"
+        if step.behind and step.older:
+            lacks = f"with {step.older.covers}: the routine job builds what came since"
         log.info(f"{step.model}: back to release {found.release.id}, {lacks}")
     for name in found.settled:
         log.info(f"{name}: stays, with the late rows that routine runs brought")

@@ -39,6 +39,9 @@ class RollbackStep:
     """Intervals that are shown and that the older version, by its own definition, does not have."""
     early: Ranges = NOTHING
     """Those of them that are not over yet by the older version's days, which are of another zone than what is shown."""
+    behind: Ranges = NOTHING
+    """Of a model that is not shown now: what is over by now, and later than what it showed. Of which of it there are
+    rows routine runs know, and build it."""
     time_zone: str = ""
     """That of the older version's days; empty: UTC."""
 
@@ -106,8 +109,14 @@ def rollback_step(
         unaudited=possible & have.unaudited,
         never=never,
         early=early,
+        behind=_after(older, model.expected(now)) if shown is None else NOTHING,
         time_zone=model.time_zone,
     )
+
+
+def _after(older: Pointer, intervals: Ranges) -> Ranges:
+    span = older.covers.span
+    return intervals - intervals.until(span.end) if span else NOTHING
 
 
 def _with_columns(segments: Segments, of: tuple[tuple[str, str], ...], older: Pointer) -> Segments:

@@ -14,6 +14,7 @@ from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.prove import REMOVED, unreadable_rows
 from backfill_assets.app.rollback import roll_back
+from backfill_assets.cli.rollback import run_rollback
 from backfill_assets.compare.diff_text import old_side
 from backfill_assets.compare.questions import questions
 from backfill_assets.compare.sides import Side, replaced_side, resolve_side
@@ -55,6 +56,22 @@ def test_it_goes_alone_and_comes_back(shown: Path) -> None:
     assert plan_request(unsparked(shown)).warnings == ()
     again = roll_back(unsparked(shown, user="dev"), None).ended
     assert again.moved is not None and again.moved.pointers == before
+
+
+def test_what_came_meanwhile_is_said(shown: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It comes back with the days that it showed: routine runs build the others."""
+    roll_back(unsparked(shown, user="dev"), "nothing", ["running"])
+
+    def told(*, dry_run: bool) -> str:
+        place = unsparked(shown, user="dev")
+        assert run_rollback(place, None, [], at_once=False, dry_run=dry_run, as_json=False) == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    assert "builds" not in told(dry_run=True)
+    settings = shown / "backfill.yml"
+    settings.write_text(settings.read_text().replace("2024-01-03", "2024-01-04"))
+    assert "comes back with 2024-01-01..2024-01-02; backfill routine builds what came since" in told(dry_run=True)
+    assert "What came since they were shown: backfill routine builds it (running)" in told(dry_run=False)
 
 
 def brought_back(root: Path, other: str = "") -> Context:
