@@ -77,6 +77,7 @@ def _restated(project: Project, facts: Facts, request: Request) -> Plan:
     asked = list(dict.fromkeys(name for name, _ in request.restate))
     refuse_mixing(project, facts.environment, patches, asked)
     refuse_unpublished_inputs(project, facts.environment, patches, patches)
+    _refuse_dropped_columns(project, facts, patches)
     _refuse_missing_inputs(_waiting(project, facts, request, patches))
     if request.where or request.ids:
         shown = facts.environment.pointers
@@ -344,6 +345,18 @@ def _waiting(project: Project, facts: Facts, request: Request, patches: Mapping[
         built = (have.built | have.empty | good) & patch.intervals
         complete[name] = (patch.below.covers - patch.intervals) | built
     return tuple(found)
+
+
+def _refuse_dropped_columns(project: Project, facts: Facts, models: Collection[str]) -> None:
+    """Raise PlanError where published days would be computed again, and all of them would lose columns."""
+    changes = changes_of(project, facts)
+    for name in models:
+        if gone := changes[name].removed:
+            raise PlanError(
+                f"{name} cannot be computed again: the code does not list its {', '.join(gone)} any more",
+                why=f"published history is computed again as {facts.environment.name} shows it",
+                fix="promote the code without it first: backfill apply; or load the code that is published",
+            )
 
 
 def _refuse_missing_inputs(blocked: Sequence[Blocked]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from backfill_assets.core.errors import PlanError
 from backfill_assets.core.model import Audit, Column, ColumnRef, Project, Signature
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.dropped_columns import hidden_columns, with_hidden_columns, with_stored_definitions
@@ -100,7 +101,10 @@ def test_the_definition_has_to_be_executable() -> None:
     assert not held(own, version=record(algorithm=ALGORITHM - 1)).hidden
 
 
-def planned(*columns: str, shown: Environment = SHOWN) -> Any:
+ONLY_A = Request(select=("a",))
+
+
+def planned(*columns: str, shown: Environment = SHOWN, request: Request = ONLY_A) -> Any:
     found = with_hidden_columns(project(signed(*columns)), shown, {("a", "a-old"): record()})
     if columns == NAMES:
         found = replace(found, fingerprints={**found.fingerprints, "a": "a-old"})
@@ -112,7 +116,7 @@ def planned(*columns: str, shown: Environment = SHOWN) -> Any:
         sources={},
         shown={"a": signed(*NAMES)},
     )
-    return make_plan(found, facts, Request(select=("a",)))
+    return make_plan(found, facts, request)
 
 
 def test_the_plan_asks_and_moves_and_builds_nothing() -> None:
@@ -129,6 +133,16 @@ def test_the_column_back_is_additive_and_asks_nobody() -> None:
     plan = planned(*NAMES, shown=replace(SHOWN, pointers={"a": pointer}))
     assert plan.changes["a"].category is Category.ADDITIVE and [type(s) for s in plan.stages] == [Promote]
     assert hidden_columns(replace(SHOWN, pointers={"a": pointer}), {("a", "a-old"): record()}) == {"a": ("m",)}
+
+
+def test_a_restatement_is_of_what_is_shown() -> None:
+    """All days would lose the column, where some were to be computed again; as it is shown it is no matter."""
+    again = Request(restate=(("a", days("03")),))
+    with pytest.raises(PlanError, match="a cannot be computed again: the code does not list its m any more"):
+        planned("ds", "id", "n", request=again)
+    narrow = replace(SHOWN, pointers={"a": replace(SHOWN.pointers["a"], columns=COLUMNS[:3])})
+    assert planned("ds", "id", "n", shown=narrow, request=again).work
+    assert planned(*NAMES, request=again).work
 
 
 def test_what_is_shown_without_it_is_no_change() -> None:
