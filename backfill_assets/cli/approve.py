@@ -72,6 +72,8 @@ def print_approved(done: Approved) -> None:
         for model, ranges in one.scope.items():
             lines.append(f"  {model}  {ranges}{f', only {done.scopes[model]}' if model in done.scopes else ''}")
         lines += [f"  accepts {finding}: {reason}" for finding, reason in one.accepted.items()]
+        if done.missing:
+            lines.append("It says what the whole plan changes, and counts for nobody else's models.")
         lines.append(
             f"It holds until {expires(one, rules):%Y-%m-%d %H:%M} UTC, or until any of these rows is written again."
         )

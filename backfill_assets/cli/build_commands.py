@@ -233,6 +233,8 @@ def apply(
         raise typer.Exit(HELD if built.held and built.goes_on and not built.failed else INCOMPLETE)
     if promote:
         tell_promoted(promote_applied(context, started), as_json=as_json)
+    elif checked.proved.in_the_way:
+        raise typer.Exit(CLOSED)
 
 
 @app.command()

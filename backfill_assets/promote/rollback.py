@@ -321,20 +321,24 @@ def _apart(
     for step in steps:
         for other in left:
             corrected = _same_logic(step) or _same_logic(other)
-            if corrected and other.model not in told and _belong_together(step, other, versions):
-                what = f"moved together with {step.model}, by a restatement, and would stay"
-                found.append(Obstacle(model=other.model, what=what, remedy=together))
+            if corrected and other.model not in told and (why := _belong_together(step, other, versions)):
+                found.append(Obstacle(model=other.model, what=why, remedy=together))
     return found
 
 
-def _belong_together(goes: RollbackStep, stays: RollbackStep, versions: VersionRecords) -> bool:
-    """Whether what would be shown of one of them was computed from what the other showed beside it."""
+def _belong_together(goes: RollbackStep, stays: RollbackStep, versions: VersionRecords) -> str:
+    """Why what would be shown of both belongs together: one was computed from what the other showed beside it; "" when
+    it does not."""
 
     def reads(name: str, pointer: Pointer | None, upstream: str) -> bool:
         version = versions.get((name, pointer.version)) if pointer else None
         return version is not None and upstream in {up for up, _ in built_from(version)}
 
-    return reads(goes.model, goes.older, stays.model) or reads(stays.model, stays.shown, goes.model)
+    if reads(goes.model, goes.older, stays.model):
+        return f"what {goes.model} showed then was computed from it as it was then, and it would stay as it is now"
+    if reads(stays.model, stays.shown, goes.model):
+        return f"was computed from {goes.model} as it is shown now, and would stay"
+    return ""
 
 
 def _refuse_code(project: Project, seen: Environment, chosen: Sequence[str]) -> None:

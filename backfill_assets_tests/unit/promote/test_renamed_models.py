@@ -12,6 +12,7 @@ import pytest
 from backfill_assets.app.context import Context
 from backfill_assets.app.gate import obstacles_ahead
 from backfill_assets.app.plan import plan_request
+from backfill_assets.app.preview import preview
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.rollback import roll_back
 from backfill_assets.app.routine import published_context
@@ -292,6 +293,26 @@ def test_rows_that_came_between_the_names_are_not_forgotten(tmp_path: Path) -> N
     follow(root, said)
     assert pointers(root) == {"by_day", "running"}
     assert not watch_environment(unsparked(root)).notices
+
+
+def test_late_rows_of_the_old_name(tmp_path: Path) -> None:
+    """No restatement by the loaded code computes `daily` again: its reader is computed again from `by_day`."""
+    write_events(tmp_path, days=2)
+    models = {"daily.sql": BASE, "running.sql": RUNNING.format(batch_size=5)}
+    root = promoted(write_project(tmp_path, models, clock="2024-01-03"))
+    late(root)
+    released(rename(root))
+    [notice] = preview(unsparked(root), Request()).late
+    assert notice.restate == ("running:2024-01-01..2024-01-02",)
+    then = "then backfill promote PLAN, which it names"
+    assert notice.remedy == (
+        f"the code has no daily any more: backfill apply --restate running:2024-01-01..2024-01-02, {then}; "
+        "then take it out of prod: backfill rollback nothing --select daily; "
+        f"or put its file back, then backfill apply --restate daily:2024-01-01, {then}"
+    )
+    approved(root, Request(restate=(("running", Interval.of("2024-01-01", "2024-01-03")),)))
+    follow(root, notice.remedy)
+    assert pointers(root) == {"by_day", "running"} and not preview(unsparked(root), Request()).late
 
 
 @pytest.mark.parametrize("came", [False, True])

@@ -249,8 +249,8 @@ def test_a_restatement_is_taken_back(history: ProjectHistory) -> None:
     history.release(Request(restate=(("a", days("03")),)))
     history.a_day()
     writes = len(history.world.engine.writes)
-    assert history.back(select=["a"]).obstacles[0].model == "b", "b read the corrected rows"
-    assert str(history.back(select=["b"]).obstacles[0]).startswith("a: moved together with b, by a restatement")
+    assert str(history.back(select=["a"]).obstacles[0]).startswith("b: was computed from a as it is shown now")
+    assert str(history.back(select=["b"]).obstacles[0]).startswith("a: what b showed then was computed from it as it")
     ended = history.back()
     assert ended.moved is not None and len(history.world.engine.writes) == writes
     assert {s.version for m in "ab" for s in ended.moved.pointers[m].segments} == {"a-2", "b-2"}
