@@ -32,7 +32,7 @@ ROLLBACK = (
     broken("intervals that came since are built too", "promote/rollback_run.py", "    if found.lacking and not at_once:\n        lacking = ", "    if False:\n        lacking = ", "promote/test_release_grounds.py"),
     broken("what the janitor removed cannot be gone back to", "promote/rollback.py", "if (step.model, version) in gone\n", "if not step.model\n", "promote/test_janitor.py"),
     broken("models that belong together go back together", "promote/rollback.py", "found = mismatches(project, seen, after.versions, versions, earlier, remedy=lambda _: together)", "found = list[Obstacle]()", "promote/test_rollback.py"),
-    broken("a restatement goes back with its readers", "promote/rollback.py", "if corrected and other.model not in told and _belong", "if not step.model and _belong", "promote/test_rollback.py"),
+    broken("a restatement goes back with its readers", "promote/rollback.py", "if corrected and other.model not in told and (why := _belong", "if not step.model and (why := _belong", "promote/test_rollback.py"),
     broken("a model that consumers read does not go silently", "promote/rollback.py", ", *_consumers(project, rules, steps)]", "]", "promote/test_rollback.py"),
     broken("days that came since are kept", "promote/rollback_step.py", "newer = (shown.covers - older.covers) if shown else NOTHING", "newer = NOTHING", "promote/test_rollback.py"),
 )  # fmt: skip
