@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -59,6 +60,31 @@ def empty_models(project: Project, facts: Facts, models: Collection[str]) -> tup
         for name in project.models
         if name in models and (part := _without_rows(project, facts, name))
     )
+
+
+def unknown_columns(project: Project, facts: Facts, models: Collection[str]) -> tuple[PlanWarning, ...]:
+    """A warning for each column that a consumer says it reads of one of these models, and that neither the code nor
+    what is shown has: nobody would be told of a change to the one that is meant."""
+    found: list[PlanWarning] = []
+    for consumer in project.consumers.values():
+        for name in (name for name in consumer.reads if name in models):
+            pointer = facts.environment.pointers.get(name)
+            code = [column.name for column in project.columns.get(name, ())]
+            shown = [column for column, _ in pointer.columns] if pointer else []
+            known = {column.lower(): column for column in (*code, *shown)}
+            for column in consumer.use(name).columns if code else ():
+                if column.lower() not in known:
+                    close = difflib.get_close_matches(column.lower(), known, n=1)
+                    found.append(
+                        PlanWarning(
+                            model=name,
+                            place=f"{consumer.file.relative_to(project.root).as_posix()}:{consumer.line}",
+                            what=f"{consumer.name} reads {name}.{column}, which there is not",
+                            why="its owner would not be told of a change to the column that is meant",
+                            fix=f"did you mean {known[close[0]]}?" if close else f"it has {', '.join(known.values())}",
+                        )
+                    )
+    return tuple(found)
 
 
 def _without_rows(project: Project, facts: Facts, name: str) -> Ranges:

@@ -413,18 +413,28 @@ RULES: tuple[Rule, ...] = (*_ROWS, *CODE, *HISTORY)
 
 def gate(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
     """Everything that is in the way, or the pointers to move. Of rows that have to be mended, nothing is compared or
-    approved before."""
+    approved before: that comes last."""
     found: list[Obstacle] = []
+    later: list[Obstacle] = []
     first = ""
     for rule in rules:
         if rule in (approved, compared):
-            found += [replace(obstacle, remedy=f"{first}{obstacle.remedy}") for obstacle in rule(case)]
+            told = [replace(obstacle, remedy=f"{first}{obstacle.remedy}") for obstacle in rule(case)]
+            (later if first else found).extend(told)
         elif told := list(rule(case)):
             found += told
             first = "mend the rest, then " if rule in _MENDED_FIRST else first
     order = {w.model: number for number, w in enumerate(case.wanted.wanted)}
-    obstacles = tuple(sorted(found, key=lambda o: order.get(o.model, len(order))))  # of a model together, as of rules
-    return Verdict(pointers=case.pointers, obstacles=obstacles, changed=case.changed, removed=case.removed)
+
+    def by_model(obstacles: Sequence[Obstacle]) -> list[Obstacle]:
+        return sorted(obstacles, key=lambda o: order.get(o.model, len(order)))  # of a model together, as of rules
+
+    return Verdict(
+        pointers=case.pointers,
+        obstacles=(*by_model(found), *by_model(later)),
+        changed=case.changed,
+        removed=case.removed,
+    )
 
 
 def judge_rows(case: Case) -> Verdict:
