@@ -69,7 +69,7 @@ def _own_step(plan: Plan, verdict: Verdict | None, stored: str, late: Sequence[N
         return NextStep(Step.OWNERS, request)
     if moves:
         return NextStep(Step.PROMOTE, promote_command(plan.request))
-    if late:
+    if any(notice.restate for notice in late):
         return NextStep(Step.RESTATE, restate_late(late))
     return NextStep(Step.NOTHING)
 

@@ -12,7 +12,7 @@ from backfill_assets.app.faults import find_faults
 from backfill_assets.app.gate import judge_plan, obstacles_ahead
 from backfill_assets.app.plan import claim_of, find_uncovered, plan_request, with_again, worded
 from backfill_assets.app.preflight import find_gaps, plan_impacts
-from backfill_assets.app.watch import find_late
+from backfill_assets.app.watch import find_late, find_older_moves
 from backfill_assets.contracts.impact import Impact
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.errors import BackfillError, StateError
@@ -53,7 +53,7 @@ class Preview:
     verdict: Verdict | None
     """The gate's, of a plan of which nothing is left to build; None of others, and where records cannot be read."""
     late: tuple[Notice, ...]
-    """What is shown and was built before its sources changed, and is not all built again by this plan."""
+    """What is shown, or would be, and was built before its sources changed, and is not all built again by this plan."""
     notes: tuple[str, ...]
     """That approvals are off, where files say other rules than those in force, and that nobody but an author is left to
     approve."""
@@ -112,7 +112,8 @@ def _verdict(context: Context, request: Request, made: Plan, facts: Facts) -> Ve
 def _late(context: Context, facts: Facts, made: Plan) -> tuple[Notice, ...]:
     replaced = _replaced(facts, made)
     with suppress(BackfillError):  # `watch` says it
-        return tuple(n for n in find_late(context, facts) if n.intervals - replaced.get(n.model, NOTHING))
+        shown = tuple(n for n in find_late(context, facts) if n.intervals - replaced.get(n.model, NOTHING))
+        return (*shown, *find_older_moves(context, facts, made))
     return ()
 
 

@@ -16,8 +16,10 @@ from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments, logic_of
+from backfill_assets.plan.commands import apply_command, withdraw_command
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.published import published
+from backfill_assets.plan.stages import Build, Plan
 from backfill_assets.plan.versions import shown_segments
 from backfill_assets.promote.interrupted_pins import interrupted_pins
 from backfill_assets.promote.rehearsal import rehearse
@@ -26,7 +28,7 @@ from backfill_assets.state.pinned import pinned_consumers
 from backfill_assets.watch.conclusion import Watched, conclude
 from backfill_assets.watch.facts import PinFacts, WatchFacts
 from backfill_assets.watch.late import late_intervals, late_sources, unsettled
-from backfill_assets.watch.notice import Notice
+from backfill_assets.watch.notice import Notice, NoticeKind
 from backfill_assets.watch.watch import read_source_facts, read_watch_facts, watch
 
 if TYPE_CHECKING:
@@ -82,14 +84,44 @@ def find_outdated(context: Context, facts: Facts) -> dict[str, Ranges]:
     for (name, version), segments in shown_segments(context.control.lasting()).items():
         key = name, logic_of(version)
         seen[key] = seen.get(key, NOTHING) | segments.covers
+    ours = {n for n, version in facts.environment.versions.items() if context.project.fingerprints.get(n) == version}
+    versions = {n: context.project.fingerprints[n] for n in ours}
+    return _built_before(
+        context, facts, {n: facts.coverage[n].built - seen.get((n, v), NOTHING) for n, v in versions.items()}
+    )
+
+
+def find_older_moves(context: Context, facts: Facts, plan: Plan) -> tuple[Notice, ...]:
+    """What a plan would show in the place of other rows, or anew, as it was built before its sources changed: whoever
+    promotes it brings back a table of before, or one that waited. `facts` were read just now."""
+    other = [
+        name
+        for name, version in plan.moves
+        if name in facts.coverage
+        and facts.environment.versions.get(name) != version
+        and not {name} & (plan.patches.keys() | plan.copies.keys())
+    ]
+    building = {stage.model: stage.intervals for stage in plan.work if isinstance(stage, Build)}
+    late = _built_before(context, facts, {n: facts.coverage[n].built - building.get(n, NOTHING) for n in other})
+    return tuple(
+        Notice(
+            kind=NoticeKind.LATE,
+            model=name,
+            intervals=part,
+            what="was built before its sources changed, and would be shown so",
+            remedy=f"{withdraw_command(name, part)}, then {apply_command(plan.request)} reads them as they are",
+        )
+        for name, part in late.items()
+    )
+
+
+def _built_before(context: Context, facts: Facts, built: Mapping[str, Ranges]) -> dict[str, Ranges]:
+    """Model → what of these intervals of the code's versions was built before its sources changed."""
     waiting: dict[str, Pointer] = {}
-    for name, version in facts.environment.versions.items():
-        if context.project.fingerprints.get(name) != version:
-            continue
+    for name, part in built.items():
         model = context.project.models[name]
-        hidden = facts.coverage[name].built - seen.get((name, version), NOTHING)
-        if hidden and any(u.name in context.project.sources for u in model.upstreams):
-            segments = Segments.of_table(version, facts.heads[name], hidden)
+        if part and any(u.name in context.project.sources for u in model.upstreams):
+            segments = Segments.of_table(context.project.fingerprints[name], facts.heads[name], part)
             waiting[name] = Pointer(
                 model=name, time_column=model.time_column, timestamps=False, columns=(), segments=segments
             )

@@ -212,6 +212,8 @@ def _print_next(
 def _print_late(late: Sequence[Notice]) -> None:
     for notice in late:
         out().print(Text(f"  {notice.model} {short(notice.intervals)}: {notice.what}"))
+        if not notice.restate:
+            out().print(Text(f"    fix: {one_line(notice.remedy)}"))
 
 
 def print_copied(plan: Plan, project: Project) -> None:

@@ -110,7 +110,10 @@ def _beside(found: Preview) -> list[str]:
     said += [f"applying it replaces your {plan_text(old)}" for old in claim.supersedes]
     said += [parallel_plan_text(one) for one in claim.beside]
     said += [f"this is what is left of {plan_text(claim.continues)}"] if claim.continues else []
-    said += [f"{n.model} {n.intervals}: {n.what}; once this is promoted, {n.remedy}" for n in found.late]
+    said += [
+        f"{n.model} {n.intervals}: {n.what}; {'once this is promoted, ' if n.restate else ''}{n.remedy}"
+        for n in found.late
+    ]
     return [*said, *(found.amendment.words if found.amendment else ()), *found.notes]
 
 

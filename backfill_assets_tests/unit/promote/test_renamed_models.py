@@ -11,6 +11,7 @@ import pytest
 
 from backfill_assets.app.context import Context
 from backfill_assets.app.gate import obstacles_ahead
+from backfill_assets.app.next_step import Step, next_step
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.preview import preview
 from backfill_assets.app.promote import promote_plan
@@ -23,6 +24,7 @@ from backfill_assets.core.intervals import Interval
 from backfill_assets.plan.stages import Request
 from backfill_assets.plan.stale_inputs import stale_inputs
 from backfill_assets.state.text_checks import TextCheck
+from backfill_assets_tests.fakes import days
 from backfill_assets_tests.projects import DAILY, RUNNING, say_yes, write_events, write_project
 from backfill_assets_tests.unsparked import build, promoted, prove, unsparked
 
@@ -342,3 +344,22 @@ def test_a_reader_comes_back_under_another_name(tmp_path: Path, *, came: bool) -
     follow(root, "backfill rollback nothing --select by_day")
     assert pointers(root) == {"days", "running"}
     assert not watch_environment(unsparked(root)).notices
+
+
+def test_what_would_be_shown_is_older_than_its_source(tmp_path: Path) -> None:
+    """A candidate that waited, and a table of before: the plan says it, and what builds it from what is there."""
+    write_events(tmp_path, days=2)
+    root = promoted(write_project(tmp_path, {"daily.sql": BASE}, clock="2024-01-03"))
+    edit(root, "daily", "sum(amount)", "sum(amount) + 1")
+    applied(root)
+    assert not preview(unsparked(root), Request()).late
+    late(root)
+    [notice] = preview(unsparked(root), Request()).late
+    assert notice.what == "was built before its sources changed, and would be shown so"
+    assert notice.remedy.startswith("backfill withdraw daily:2024-01-01, then backfill apply reads them")
+    run_plan = preview(unsparked(root), Request())
+    assert next_step(run_plan.plan, run_plan.verdict, "", run_plan.late).step is not Step.RESTATE
+    place = unsparked(root)
+    withdraw(place.control, place.log, place.project, [("daily", days("01"))], now=datetime.now(UTC), by="dev")
+    applied(root)
+    assert not preview(unsparked(root), Request()).late
