@@ -279,11 +279,16 @@ def late(root: Path) -> None:
     file.write_text(file.read_text() + "99,2024-01-01T10:00:00Z,a,5.00\n")
 
 
+def of_a_source(folder: Path) -> Path:
+    """`running` reads `daily`, and that reads the source itself."""
+    write_events(folder, days=2)
+    models = {"daily.sql": BASE, "running.sql": RUNNING.format(batch_size=5)}
+    return promoted(write_project(folder, models, clock="2024-01-03"))
+
+
 def test_rows_that_came_between_the_names_are_not_forgotten(tmp_path: Path) -> None:
     """`days` was built when a late row was there, `daily` and what read it before: that is computed again first."""
-    write_events(tmp_path, days=2)
-    models = {"daily.sql": BASE, "running.sql": RUNNING.format(batch_size=5)}
-    root = promoted(write_project(tmp_path, models, clock="2024-01-03"))
+    root = of_a_source(tmp_path)
     late(root)
     released(rename(root))
     said = hint(unsparked(root))
@@ -299,9 +304,7 @@ def test_rows_that_came_between_the_names_are_not_forgotten(tmp_path: Path) -> N
 
 def test_late_rows_of_the_old_name(tmp_path: Path) -> None:
     """No restatement by the loaded code computes `daily` again: its reader is computed again from `by_day`."""
-    write_events(tmp_path, days=2)
-    models = {"daily.sql": BASE, "running.sql": RUNNING.format(batch_size=5)}
-    root = promoted(write_project(tmp_path, models, clock="2024-01-03"))
+    root = of_a_source(tmp_path)
     late(root)
     released(rename(root))
     [notice] = preview(unsparked(root), Request()).late
@@ -321,10 +324,7 @@ def test_late_rows_of_the_old_name(tmp_path: Path) -> None:
 def test_a_reader_comes_back_under_another_name(tmp_path: Path, *, came: bool) -> None:
     """`running` went on with `by_day` as another model, and `daily` was taken out. By now it is what it was, of `days`:
     where rows came in between, its table of that time lacks them."""
-    write_events(tmp_path, days=2)
-    root = promoted(
-        write_project(tmp_path, {"daily.sql": BASE, "running.sql": RUNNING.format(batch_size=5)}, clock="2024-01-03")
-    )
+    root = of_a_source(tmp_path)
     rename(root)
     edit(root, "running", "AS day_before", "+ 1 AS day_before")
     approved(root)
