@@ -78,7 +78,8 @@ def _restated(project: Project, facts: Facts, request: Request) -> Plan:
     refuse_mixing(project, facts.environment, patches, asked)
     refuse_unpublished_inputs(project, facts.environment, patches, patches)
     _refuse_dropped_columns(project, facts, patches)
-    _refuse_missing_inputs(_waiting(project, facts, request, patches))
+    if not facts.keeps_older:  # a routine run shows what is green of it, and says what waits
+        _refuse_missing_inputs(_waiting(project, facts, request, patches))
     if request.where or request.ids:
         shown = facts.environment.pointers
         stale = stale_inputs(project, facts.environment, facts.entries)

@@ -16,6 +16,7 @@ from backfill_assets.app.status import read_status
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.plan.gained import begun_earlier
+from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Request
 from backfill_assets.state.releases import PointerMove
 from backfill_assets_tests.fakes import a_pointer, days
@@ -59,6 +60,7 @@ def test_what_is_not_built_yet_comes_first(tmp_path: Path) -> None:
         plan_request(unsparked(root), request)
     assert said.value.fix.startswith("backfill apply --promote --select daily, then this")
     place = unsparked(root, user="dev")
+    assert make_plan(place.project, replace(place.facts(), keeps_older=True), request).work, "a routine run goes on"
     build(place, Request(select=("daily",)))
     assert promote_plan(place).verdict.open
     _, done = build(unsparked(root, user="dev"), request)
