@@ -79,7 +79,7 @@ def refuse_lost_table(bench: Workbench, name: str, version: str) -> None:
     others than those that are shown, and whoever reads these would get other rows. StateError for a damaged one."""
     shown = {e.name: part for e in bench.control.lasting() if (part := shown_segments((e,)).get((name, version)))}
     try:
-        bench.log.head(name, version)
+        bench.log.commits(name, version)  # all of its log is looked at
     except DamagedLogError as error:
         if not shown:
             error.fix = "delete this folder, of which no environment shows a row, and run this again: it is built anew"

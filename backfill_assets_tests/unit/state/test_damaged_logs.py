@@ -77,6 +77,16 @@ def test_others_are_extended(shown: Path) -> None:
     assert covers["running"] == Interval.of("2024-01-01", "2024-01-11")
 
 
+def test_an_older_entry_that_is_found_later(shown: Path) -> None:
+    """The newest one is whole: what is wrong is said all the same, by whoever would write to the table."""
+    folder = cut_off(shown, "daily", 5)
+    last = folder / "_delta_log" / f"{11:020}.json"
+    last.write_text((folder / "_delta_log" / f"{10:020}.json").read_text())
+    _, done = build(unsparked(shown))
+    [failure] = done["daily"].failures
+    assert "is damaged; nothing is read from it" in failure.error and "00000000000000000005.json" in failure.error
+
+
 def test_its_reader_waits(shown: Path) -> None:
     """Nothing is built of what cannot be read, nothing is promoted of it, and no run fails as a whole."""
     cut_off(shown, "daily", 10)
