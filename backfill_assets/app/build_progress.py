@@ -21,7 +21,7 @@ from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.state.heartbeats import why_stopped
 from backfill_assets.state.ledger import Entry, Kind, by_version
 from backfill_assets.state.plans import PlanRecord
-from backfill_assets.state.tables import version_coverage
+from backfill_assets.state.tables import known_coverage
 from backfill_assets.state.versions import Version
 
 
@@ -81,7 +81,7 @@ def read_build_progress(context: Context, plan: str) -> BuildProgress:
         if model is None or not target.intervals:
             continue
         mine = entries.get((target.model, target.version), [])
-        have, _ = version_coverage(
+        have, _ = known_coverage(
             mine, context.log, model=target.model, version=target.version, audits=audits_digest(model)
         )
         green, unaudited = have.complete & target.intervals, have.unaudited & target.intervals

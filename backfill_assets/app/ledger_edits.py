@@ -13,7 +13,9 @@ from backfill_assets.plan.stages import Request
 
 def declare_empty(context: Context, request: Request) -> dict[str, Ranges]:
     """Record what is missing of the request's intervals as complete without computing it; returns it by model."""
-    return ledger_edits.declare_empty(context.control, context.project, context.facts(), request, by=context.user)
+    return ledger_edits.declare_empty(
+        context.control, context.project, context.log, context.facts(), request, by=context.user
+    )
 
 
 def withdraw(context: Context, asked: Sequence[tuple[str, Interval]], *, reason: str = "") -> tuple[Withdrawn, ...]:

@@ -34,10 +34,13 @@ class Withdrawn:
     named: bool
 
 
-def declare_empty(control: Control, project: Project, facts: Facts, request: Request, *, by: str) -> dict[str, Ranges]:
+def declare_empty(
+    control: Control, project: Project, log: TableLog, facts: Facts, request: Request, *, by: str
+) -> dict[str, Ranges]:
     """Record what is missing, of what the request is about, as complete without computing it; returns it by model.
 
     Intervals that are not over, that are built and wait for audits, or that are shown by older logic, stay as they are.
+    Raises DamagedLogError, having written nothing, where nobody can tell what is missing.
     """
     found: dict[str, Ranges] = {}
     entries: list[Entry] = []
@@ -47,6 +50,7 @@ def declare_empty(control: Control, project: Project, facts: Facts, request: Req
         older = kept_older(facts.environment.pointers.get(name), project.fingerprints[name])
         if missing := missing - have.complete - have.unaudited - older:
             found[name] = missing
+            log.commits(name, project.fingerprints[name])
             entries += [
                 Entry(
                     kind=Kind.EMPTY,

@@ -34,7 +34,7 @@ from backfill_assets.defs.names import local_name, model_key
 from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.report import materializations, recorded
 from backfill_assets.state.ledger import Coverage, Entry, by_version
-from backfill_assets.state.tables import version_coverage
+from backfill_assets.state.tables import known_coverage, known_head
 from backfill_assets.state.versions import table_path
 
 EVENTS_AT_ONCE = 500
@@ -181,7 +181,7 @@ class _Tick:
             return True, 0
         model, version, key = project.models[name], project.fingerprints[name], model_key(project, name)
         digest, over = audits_digest(model), model.over(context.now())
-        have, _ = version_coverage(entries, context.log, model=name, version=version, audits=digest, over=over)
+        have, _ = known_coverage(entries, context.log, model=name, version=version, audits=digest, over=over)
         green = {model.cadence.key(i.start) for i in (have.green - have.partial).split(model.cadence)}
         told = 0
         if untrue := set(there) - green:
@@ -261,7 +261,7 @@ def _states(
         return _digest(
             marks.get(name),
             loaded[name],
-            context.log.head(name, project.fingerprints[name]),
+            known_head(context.log, name, project.fingerprints[name]),
             newest.get(model_key(project, name).to_user_string()),
         )[:8]
 

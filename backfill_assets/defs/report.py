@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -16,6 +17,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 from backfill_assets.app.context import Context
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.build.outcome import Outcome
+from backfill_assets.core.errors import DamagedLogError
 from backfill_assets.core.escaping import visible
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Model, Project
@@ -23,6 +25,7 @@ from backfill_assets.defs.checks import Target, evaluations, newest_results, sum
 from backfill_assets.defs.metadata import CODE_VERSION_TAG, DATA_VERSION_TAG, built_schema, column_lineage
 from backfill_assets.defs.names import job_text, model_key
 from backfill_assets.defs.safe_log import Log
+from backfill_assets.state.tables import known_head
 from backfill_assets.state.versions import table_path
 
 Step = dg.AssetExecutionContext | dg.OpExecutionContext
@@ -154,10 +157,10 @@ def partition_metadata(context: Context, model: Model, ranges: Ranges) -> dict[s
     page shows the newest event's.
     """
     version = context.project.fingerprints[model.name]
-    head = context.log.head(model.name, version)
+    head = known_head(context.log, model.name, version)
     counts: dict[datetime, int] = defaultdict(int)
-    if head >= 0:
-        for instant, rows in context.log.rows(model.name, version, head).items():
+    with suppress(DamagedLogError):
+        for instant, rows in (context.log.rows(model.name, version, head) if head >= 0 else {}).items():
             counts[model.cadence.floor(instant)] += rows
     found: dict[str, dict[str, Any]] = {
         model.cadence.key(start): {"dagster/partition_row_count": counts[start]}

@@ -31,7 +31,7 @@ from backfill_assets.state.releases import Release, TakenOut, out_of_sight, take
 from backfill_assets.state.rules import Rules, RulesInForce, declared_rules
 from backfill_assets.state.settling import Settling
 from backfill_assets.state.shown_state import ShownState, as_shown, shown_state
-from backfill_assets.state.tables import OneLook, TableLog, version_coverage
+from backfill_assets.state.tables import OneLook, TableLog, known_coverage, version_coverage
 from backfill_assets.state.text_checks import TextCheck
 from backfill_assets.state.versions import Version, VersionKey, beside
 
@@ -180,7 +180,7 @@ def read_facts(
         pinned = dict(zip((s.name for s in wanted), pool.map(pins.pin, wanted), strict=True))
     revisions = [key for key in groups if groups[key] and key[1] != logic_of(key[1]) and key[0] in names]
     patched = {
-        version: version_coverage(
+        version: known_coverage(
             groups[name, version],
             log,
             model=name,
@@ -321,7 +321,7 @@ def _coverages(
             return Coverage(), -1
         digest = audits_digest(project.models[name])
         over = project.models[name].over(now)
-        return version_coverage(entries, log, model=name, version=version, audits=digest, over=over)
+        return known_coverage(entries, log, model=name, version=version, audits=digest, over=over)
 
     with ThreadPoolExecutor(max_workers=8) as pool:
         return dict(zip(names, pool.map(one, names), strict=True))

@@ -364,12 +364,14 @@ def _refuse_dropped_columns(project: Project, facts: Facts, models: Collection[s
 def _refuse_missing_inputs(blocked: Sequence[Blocked]) -> None:
     """Raise PlanError where published history would be computed again from days that are not there: it is shown as a
     whole, or not at all."""
-    for each in blocked:
+    if blocked:
+        each, *rest = blocked
         raise PlanError(
             f"{each.model} {each.intervals} cannot be computed again yet: it reads {each.upstream} {each.needs}, which "
-            "is not built",
+            "is not built and audited" + (f" (and {len(rest)} more)" if rest else ""),
             why="what is computed again is shown as a whole, or not at all",
-            fix=f"backfill apply --promote --select {each.upstream}, then this; or leave these intervals out",
+            fix=f"backfill apply --promote --select {','.join(dict.fromkeys(b.upstream for b in blocked))}, then this; "
+            "or leave these intervals out",
         )
 
 

@@ -263,7 +263,8 @@ def _read_renamed(
             yield from parts
         elif tables.came is not None:
             for part, entry in tables.at(name, version, commit).batches(parts):
-                yield from tables.differ(upstream, part, entry, newest)
+                if (entry.inputs or {}).keys() & (newest.inputs or {}).keys():  # else it is another model
+                    yield from tables.differ(upstream, part, entry, newest)
 
 
 def tables_read(said: Mapping[str, Any], parts: Ranges) -> Iterator[tuple[str, int, Ranges]]:

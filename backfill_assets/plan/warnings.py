@@ -12,6 +12,9 @@ from backfill_assets.plan.changed_texts import refuted, remedy
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import PlanWarning
 
+_MOST = 20
+"""Columns that are listed where none is close to the one that is not there."""
+
 
 def overrides(project: Project, models: Collection[str]) -> tuple[Override, ...]:
     """Those that make a difference to these models; they may be of models upstream of them."""
@@ -65,9 +68,9 @@ def empty_models(project: Project, facts: Facts, models: Collection[str]) -> tup
 def unknown_columns(project: Project, facts: Facts, models: Collection[str]) -> tuple[PlanWarning, ...]:
     """A warning for each column that a consumer says it reads of one of these models, and that neither the code nor
     what is shown has: nobody would be told of a change to the one that is meant."""
-    found: list[PlanWarning] = []
+    found, asked = list[PlanWarning](), set(models)
     for consumer in project.consumers.values():
-        for name in (name for name in consumer.reads if name in models):
+        for name in (name for name in consumer.reads if name in asked):
             pointer = facts.environment.pointers.get(name)
             code = [column.name for column in project.columns.get(name, ())]
             shown = [column for column, _ in pointer.columns] if pointer else []
@@ -81,7 +84,9 @@ def unknown_columns(project: Project, facts: Facts, models: Collection[str]) -> 
                             place=f"{consumer.file.relative_to(project.root).as_posix()}:{consumer.line}",
                             what=f"{consumer.name} reads {name}.{column}, which there is not",
                             why="its owner would not be told of a change to the column that is meant",
-                            fix=f"did you mean {known[close[0]]}?" if close else f"it has {', '.join(known.values())}",
+                            fix=f"did you mean {known[close[0]]}?"
+                            if close
+                            else f"it has {', '.join([*known.values()][:_MOST])}{', …' * (len(known) > _MOST)}",
                         )
                     )
     return tuple(found)

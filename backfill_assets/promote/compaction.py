@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from backfill_assets.build.engine import Engine, Job
 from backfill_assets.core.digest import digest
-from backfill_assets.core.errors import BackfillError, PromotionError, StateError
+from backfill_assets.core.errors import BackfillError, DamagedLogError, PromotionError, StateError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
@@ -166,11 +166,14 @@ def _record(versions: Mapping[tuple[str, str], Version], crowd: Corrections) -> 
 def _is_vouched_for(control: Control, log: TableLog, crowd: Corrections) -> bool:
     name = crowd.pointer.model
     groups = by_version(control.ledger.entries([name], kinds=DECIDING))
-    return all(
-        not Ranges((s.interval,))
-        - vouched(groups.get((name, s.version), []), log, model=name, version=s.version, commit=s.commit)
-        for s in crowd.corrections
-    )
+    try:
+        return all(
+            not Ranges((s.interval,))
+            - vouched(groups.get((name, s.version), []), log, model=name, version=s.version, commit=s.commit)
+            for s in crowd.corrections
+        )
+    except DamagedLogError:
+        return False
 
 
 def _copied_entries(

@@ -12,7 +12,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from backfill_assets.core.attempts import attempts
-from backfill_assets.core.errors import BackfillError, ConflictError, PlanError, PromotionError, StateError
+from backfill_assets.core.errors import (
+    BackfillError,
+    ConflictError,
+    DamagedLogError,
+    PlanError,
+    PromotionError,
+    StateError,
+)
 from backfill_assets.core.escaping import one_line
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
@@ -30,7 +37,7 @@ from backfill_assets.promote.reachable import reachable
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, PlanStatus, PlanTarget
-from backfill_assets.state.tables import TableLog
+from backfill_assets.state.tables import TableLog, known_head
 from backfill_assets.state.versions import table_path
 
 Views = Callable[[], ViewCatalog | None]
@@ -248,17 +255,23 @@ def end_abandoned(control: Control, log: TableLog, warehouse: str, plan: str, *,
     _move(control, record.candidate, lambda _: {}, views)
     environments = [control.environments.read(name) for name in control.environments.names()]
     kept = reachable(environments, control.plans.all(), control.versions.all())
-    alone = [(m, v) for m, v in record.versions.items() if (m, v) not in kept and log.head(m, v) >= 0]
+    alone = [(m, v) for m, v in record.versions.items() if (m, v) not in kept and known_head(log, m, v) >= 0]
     return Abandoned(
         plan=find_plan(control, record.id),
         already=already,
         freed=tuple(
-            UnreachableTable(
-                model=m, version=v, path=table_path(warehouse, m, v), bytes=sum(c.bytes for c in log.commits(m, v))
-            )
+            UnreachableTable(model=m, version=v, path=table_path(warehouse, m, v), bytes=_bytes(log, m, v))
             for m, v in alone
         ),
     )
+
+
+def _bytes(log: TableLog, model: str, version: str) -> int:
+    """What was written to a table; 0 where its log does not say it any more."""
+    try:
+        return sum(commit.bytes for commit in log.commits(model, version))
+    except DamagedLogError:
+        return 0
 
 
 def end_promoted(

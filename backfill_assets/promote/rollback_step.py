@@ -40,8 +40,8 @@ class RollbackStep:
     early: Ranges = NOTHING
     """Those of them that are not over yet by the older version's days, which are of another zone than what is shown."""
     behind: Ranges = NOTHING
-    """Of a model that is not shown now: what is over by now, and later than what it showed. Of which of it there are
-    rows routine runs know, and build it."""
+    """Of a model that is not shown now: what is over by now, and later than what it showed. Routine runs build what
+    there is of it: they know how far its sources are."""
     time_zone: str = ""
     """That of the older version's days; empty: UTC."""
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.ledger import Coverage, EntriesByVersion
 from backfill_assets.state.shown_state import as_shown, shown_state
-from backfill_assets.state.tables import TableLog, version_coverage
+from backfill_assets.state.tables import TableLog, known_coverage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ def seen(
     while its interval was open counts if that ends after `over`: whoever builds goes on from it. Readers give none:
     to them a partial interval is not there.
     """
-    found, head = version_coverage(
+    found, head = known_coverage(
         groups.get((model, version), []), log, model=model, version=version, audits=audits, over=over
     )
     known = shown_state(pointer, groups, log, audits=audits) if pointer else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
@@ -96,10 +95,10 @@ class OneLook:
 
 
 def known_head(log: TableLog, model: str, version: str) -> int:
-    """The newest commit; -1 where there is no table, or its log is damaged.
+    """The newest commit; -1 where there is no table, or its log is damaged: for whoever looks at many.
 
-    That is no reason to say nothing of other tables: `rehearse` says what is wrong with one that is shown, and whoever
-    reads or writes it is refused.
+    That is no reason to say nothing of other tables: `rehearse` says what is wrong with one that is shown. Whoever
+    reads the table, writes it, or records anything of what it has, asks the log itself, and is refused.
     """
     try:
         return log.head(model, version)
@@ -175,17 +174,30 @@ def version_coverage(
     """What a version amounts to now, and the table commit that this was seen at (-1: there is no table).
 
     `entries` are the version's own; what is partial counts if its interval ends after `over` (None: never). A table
-    that vanished, or whose log is damaged, covers nothing, whatever the ledger says.
+    that vanished covers nothing, whatever the ledger says. Raises DamagedLogError: what is there cannot be told, and
+    nothing is to be recorded of it.
     """
-    head = known_head(log, model, version)
-    if isinstance(entries, VersionHistory) and head >= 0 and entries.is_whole(head):
+    head = log.head(model, version)
+    if head < 0:
+        return _without_table(entries, audits), head
+    if isinstance(entries, VersionHistory) and entries.is_whole(head):
         return entries.coverage(audits, over), head
-    if head >= 0:
-        with suppress(DamagedLogError):
-            there, spots = compare_log(entries, log, model, version, head)
-            return coverage(there, audits=audits, over=over, dirt=spots, commit=head), head
-    empties = [e for e in entries if e.kind in (Kind.EMPTY, Kind.WITHDRAWN)]
-    return coverage(empties, audits=audits), -1
+    there, spots = compare_log(entries, log, model, version, head)
+    return coverage(there, audits=audits, over=over, dirt=spots, commit=head), head
+
+
+def known_coverage(
+    entries: Sequence[Entry], log: TableLog, *, model: str, version: str, audits: str, over: datetime | None = None
+) -> tuple[Coverage, int]:
+    """The same for whoever looks at many models: a table whose log is damaged covers nothing either."""
+    try:
+        return version_coverage(entries, log, model=model, version=version, audits=audits, over=over)
+    except DamagedLogError:
+        return _without_table(entries, audits), -1
+
+
+def _without_table(entries: Sequence[Entry], audits: str) -> Coverage:
+    return coverage([e for e in entries if e.kind in (Kind.EMPTY, Kind.WITHDRAWN)], audits=audits)
 
 
 def vouched(

@@ -22,7 +22,8 @@ def late_notice(
     if name not in look.fingerprints:
         readers = [n for n in patches if n in look.fingerprints and name in _models_read(look, n)]
         arguments = tuple(each for n in readers for each in restate_argument(n, patches[n].intervals))
-        remedy = _without_code(look, name, readers, _restating(arguments), restating)
+        itself = "; ".join(filter(None, (otherwise, restating)))
+        remedy = _without_code(look, name, readers, _restating(arguments), itself)
     return Notice(
         kind=NoticeKind.LATE,
         model=name,
@@ -46,5 +47,20 @@ def _without_code(look: WatchFacts, name: str, readers: list[str], reading: str,
     """What to do about a model that the code does not have: its readers are computed again from what the code reads."""
     first = f"{before_restating(look, readers)}{reading}; then " if readers else ""
     back = f"; or put its file back, then {itself}" if itself else "; or put its file back"
-    out = f"take it out of {look.environment.name}: {out_command([name])}"
+    out = f"take it out of {look.environment.name}: {out_command(_going(look, name))}"
     return f"the code has no {name} any more: {first}{out}{back}"
+
+
+def _going(look: WatchFacts, name: str) -> list[str]:
+    """It, and all that is shown, reads it and is not in the code either: they go together."""
+    going = [name]
+    for each in going:
+        going += [
+            n
+            for n in look.environment.pointers
+            if n not in going
+            and n not in look.fingerprints
+            and n in look.project.models
+            and each in _models_read(look, n)
+        ]
+    return sorted(going)

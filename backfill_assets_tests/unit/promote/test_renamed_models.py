@@ -346,6 +346,20 @@ def test_a_reader_comes_back_under_another_name(tmp_path: Path, *, came: bool) -
     assert not watch_environment(unsparked(root)).notices
 
 
+def test_late_rows_of_two_that_are_gone(tmp_path: Path) -> None:
+    """The reader's file is gone as well: both go together."""
+    root = of_a_source(tmp_path)
+    late(root)
+    for name in ("daily", "running"):
+        (root / "models" / f"{name}.sql").unlink()
+    [notice] = preview(unsparked(root), Request()).late
+    assert (
+        not notice.restate and "take it out of prod: backfill rollback nothing --select daily,running;" in notice.remedy
+    )
+    follow(root, notice.remedy)
+    assert pointers(root) == set()
+
+
 def test_what_would_be_shown_is_older_than_its_source(tmp_path: Path) -> None:
     """A candidate that waited, and a table of before: the plan says it, and what builds it from what is there."""
     write_events(tmp_path, days=2)

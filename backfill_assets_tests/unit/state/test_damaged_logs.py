@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
 
 from backfill_assets.app.approve import ApprovalRequest, approve
+from backfill_assets.app.candidate import abandon_plan
+from backfill_assets.app.ledger_edits import declare_empty
 from backfill_assets.app.preview import preview
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.status import read_status
 from backfill_assets.app.watch import watch_environment
+from backfill_assets.build.ledger_edits import withdraw
+from backfill_assets.core.errors import DamagedLogError
 from backfill_assets.core.intervals import Interval
 from backfill_assets.plan.faults import FaultKind
 from backfill_assets.plan.stages import Request
@@ -109,3 +114,34 @@ def test_a_restatement_takes_its_place(shown: Path) -> None:
     assert "fix: delete this folder, of which no environment shows a row" in failure.error
     shutil.rmtree(folder)
     assert extend(unsparked(shown)) == ()
+
+
+@pytest.mark.parametrize(("damaged", "commit"), [("daily", 10), ("running", 2)])
+def test_nothing_is_recorded_of_it(tmp_path: Path, damaged: str, commit: int) -> None:
+    """What was built from a day that is withdrawn goes with it, and a day that is there is not declared empty: as long
+    as nobody can tell, both are refused, and nothing is written."""
+    root = small_project(tmp_path)
+    build(unsparked(root))
+    cut_off(root, damaged, commit)
+    place = unsparked(root)
+    before = place.control.ledger.entries()
+    third = Interval.of("2024-01-03", "2024-01-04")
+    with pytest.raises(DamagedLogError):
+        withdraw(place.control, place.log, place.project, [("daily", third)], now=datetime.now(UTC), by="dev")
+    with pytest.raises(DamagedLogError):
+        declare_empty(place, Request(select=(damaged,)))
+    every = Request(restate=(("daily", third),), all_versions=True)
+    with pytest.raises(DamagedLogError):
+        place.facts(every_version=every.all_versions)
+    assert place.control.ledger.entries() == before
+
+
+def test_a_plan_is_abandoned(shown: Path) -> None:
+    """Whatever its candidate's table is like."""
+    daily = shown / "models" / "daily.sql"
+    daily.write_text(daily.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))
+    build(unsparked(shown, user="dev"))
+    cut_off(shown, "daily", 3)
+    place = unsparked(shown, user="dev")
+    [plan] = [r.id for r in place.control.plans.all() if r.live]
+    assert abandon_plan(place, plan).freed
