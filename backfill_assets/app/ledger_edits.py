@@ -14,7 +14,7 @@ from backfill_assets.plan.stages import Request
 def declare_empty(context: Context, request: Request) -> dict[str, Ranges]:
     """Record what is missing of the request's intervals as complete without computing it; returns it by model."""
     return ledger_edits.declare_empty(
-        context.control, context.project, context.log, context.facts(), request, by=context.user
+        context.control, context.log, context.project, context.facts(), request, by=context.user
     )
 
 

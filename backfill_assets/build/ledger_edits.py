@@ -35,7 +35,7 @@ class Withdrawn:
 
 
 def declare_empty(
-    control: Control, project: Project, log: TableLog, facts: Facts, request: Request, *, by: str
+    control: Control, log: TableLog, project: Project, facts: Facts, request: Request, *, by: str
 ) -> dict[str, Ranges]:
     """Record what is missing, of what the request is about, as complete without computing it; returns it by model.
 

@@ -24,7 +24,7 @@ D, R = a_model("d", "raw", batch_size=20), a_model("r", "d", lookback=1, batch_s
 
 def declare(world: World, **request: object) -> dict[str, str]:
     asked = Request(**request)  # type: ignore[arg-type]
-    found = declare_empty(world.control, world.project, world.facts(), asked, by="ana")
+    found = declare_empty(world.control, world.tables, world.project, world.facts(), asked, by="ana")
     world.engine.hollow |= set(found)
     return {name: str(ranges) for name, ranges in found.items()}
 

@@ -54,7 +54,9 @@ def test_another_models_day_that_is_declared_empty_is_no_gap() -> None:
     world = World(a_model("b", batch_size=10), audited("reconcile", metric="count(*)", of="b", period="monthly"))
     quiet = days("03")
     request = Request(start=quiet.start, end=quiet.end, select=("b",))
-    assert declare_empty(world.control, world.project, world.facts(), request, by="ana") == {"b": ranges(quiet)}
+    assert declare_empty(world.control, world.tables, world.project, world.facts(), request, by="ana") == {
+        "b": ranges(quiet)
+    }
     world.engine.cell = lambda job, unit: Cell(failures={"rows_ok": int(job.model.name == "b" and unit == days("05"))})
     go(world)
     read = world.engine.audit_reads["a"].tables["b"]
@@ -138,7 +140,7 @@ def test_a_week_with_a_day_declared_empty_is_whole() -> None:
     world = World(a_model("a", "raw", audits=(WEEKLY,), batch_size=10))
     quiet = days("03")
     declared = declare_empty(
-        world.control, world.project, world.facts(), Request(start=quiet.start, end=quiet.end), by="ana"
+        world.control, world.tables, world.project, world.facts(), Request(start=quiet.start, end=quiet.end), by="ana"
     )
     assert declared == {"a": ranges(quiet)}
     go(world)

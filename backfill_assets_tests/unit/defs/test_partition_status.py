@@ -194,7 +194,7 @@ def test_what_was_looked_at_is_not_looked_at_again(
 
         monkeypatch.setattr(ledger_sensor_module, name, spy)
 
-    counting("version_coverage")
+    counting("known_coverage")
     build_elsewhere(place, "base", "top")
     monkeypatch.setattr(ledger_sensor_module, "SECONDS_A_TICK", 0.0)
     first = tick(place, instance)
@@ -291,14 +291,14 @@ def test_a_model_that_cannot_be_looked_at_stops_no_other(
 ) -> None:
     """Its table's log is damaged, say: it is warned of each time, and the others are told."""
     build_elsewhere(place, "base", "top")
-    real = ledger_sensor_module.version_coverage
+    real = ledger_sensor_module.known_coverage
 
     def damaged(entries: Sequence[Entry], log: TableLog, **more: Any) -> object:
         if more["model"] == "base":
             raise StateError("the log of base is damaged", why="so it is", fix="restore it")
         return real(entries, log, **more)
 
-    monkeypatch.setattr(ledger_sensor_module, "version_coverage", damaged)
+    monkeypatch.setattr(ledger_sensor_module, "known_coverage", damaged)
     found = tick(place, instance)
     assert {name for name, _ in told(found)} == {"top"}
     assert isinstance(found, dg.SensorResult) and not rests(found.cursor)

@@ -204,7 +204,10 @@ def test_what_was_built_before_it_was_over_is_left_to_the_next_plan(world: World
 
 def test_nothing_is_declared_empty_of_what_is_shown_by_older_logic(world: World) -> None:
     """It is there: its readers would be refused for it."""
-    assert declare_empty(world.control, world.project, world.facts(), Request(select=("day",)), by="ana") == {}
+    assert (
+        declare_empty(world.control, world.tables, world.project, world.facts(), Request(select=("day",)), by="ana")
+        == {}
+    )
 
 
 def test_days_over_empty_ones_are_no_part_of_it() -> None:
@@ -214,7 +217,7 @@ def test_days_over_empty_ones_are_no_part_of_it() -> None:
     models = (a_model("up", "raw"), a_model("day", "up"))
     world.project = a_project(*models, versions={"day": "2"})
     released(world, Request(forward_only=SEAM))
-    declare_empty(world.control, world.project, world.facts(NEXT_DAY), Request(select=("up",)), by="ana")
+    declare_empty(world.control, world.tables, world.project, world.facts(NEXT_DAY), Request(select=("up",)), by="ana")
     assert work(world.plan(now=NEXT_DAY)) == {"day": "2024-01-01..2024-01-05"}
 
 

@@ -107,7 +107,9 @@ def test_what_whoever_promotes_expects_otherwise(board: Board) -> None:
 def test_rows_that_were_computed_from_declared_empty_ones() -> None:
     """They are complete by the ledger, and there is nothing behind them."""
     world = World(a_model("a", "raw"), a_model("b", "a"))
-    declare_empty(world.control, world.project, world.facts(), Request(select=("a",), end=days("02").end), by="ana")
+    declare_empty(
+        world.control, world.tables, world.project, world.facts(), Request(select=("a",), end=days("02").end), by="ana"
+    )
     world.engine.hollow = {"a"}
     apply(world.bench(), world.plan())
     facts = world.facts()
