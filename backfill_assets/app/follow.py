@@ -20,12 +20,12 @@ def record_followed(context: Context, shown: Environment) -> None:
     as if they had been computed from them. Of the rest whoever takes out what it was computed from is told."""
     records = context.control.versions
     found = followed(context.project, shown, beside(records.all(), shown.versions), context.control.text_checks.all())
-    beside_old = [version for version in found.values() if _left(version) & shown.pointers.keys()]
+    beside_old = {name: version for name, version in found.items() if _left(version) & shown.pointers.keys()}
     # The gate has compared what comes back when its upstream is out of sight already; until it is recorded to read
     # another one, what is shown cannot be read as a project.
-    records.follow([version for version in found.values() if version not in beside_old])
-    apart = {o.model for o in rows_apart(context, beside_old)}
-    records.follow([version for version in beside_old if version.model not in apart])
+    records.follow([version for name, version in found.items() if name not in beside_old])
+    apart = {o.model for o in rows_apart(context, tuple(beside_old.values()))}
+    records.follow([version for name, version in beside_old.items() if name not in apart])
 
 
 def _left(version: Version) -> set[str]:

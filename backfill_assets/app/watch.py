@@ -84,11 +84,12 @@ def find_outdated(context: Context, facts: Facts) -> dict[str, Ranges]:
     for (name, version), segments in shown_segments(context.control.lasting()).items():
         key = name, logic_of(version)
         seen[key] = seen.get(key, NOTHING) | segments.covers
-    ours = {n for n, version in facts.environment.versions.items() if context.project.fingerprints.get(n) == version}
-    versions = {n: context.project.fingerprints[n] for n in ours}
-    return _built_before(
-        context, facts, {n: facts.coverage[n].built - seen.get((n, v), NOTHING) for n, v in versions.items()}
-    )
+    hidden = {
+        name: facts.coverage[name].built - seen.get((name, version), NOTHING)
+        for name, version in facts.environment.versions.items()
+        if context.project.fingerprints.get(name) == version
+    }
+    return _built_before(context, facts, hidden)
 
 
 def find_older_moves(context: Context, facts: Facts, plan: Plan) -> tuple[Notice, ...]:
@@ -99,7 +100,8 @@ def find_older_moves(context: Context, facts: Facts, plan: Plan) -> tuple[Notice
         for name, version in plan.moves
         if name in facts.coverage
         and facts.environment.versions.get(name) != version
-        and not {name} & (plan.patches.keys() | plan.copies.keys())
+        and name not in plan.patches
+        and name not in plan.copies
     ]
     building = {stage.model: stage.intervals for stage in plan.work if isinstance(stage, Build)}
     late = _built_before(context, facts, {n: facts.coverage[n].built - building.get(n, NOTHING) for n in other})

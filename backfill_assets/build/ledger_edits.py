@@ -50,7 +50,7 @@ def declare_empty(
         older = kept_older(facts.environment.pointers.get(name), project.fingerprints[name])
         if missing := missing - have.complete - have.unaudited - older:
             found[name] = missing
-            log.commits(name, project.fingerprints[name])
+            log.commits(name, project.fingerprints[name])  # all of its log is looked at
             entries += [
                 Entry(
                     kind=Kind.EMPTY,

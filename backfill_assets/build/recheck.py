@@ -9,6 +9,7 @@ from backfill_assets.build.bench import Workbench
 from backfill_assets.core.errors import BuildError, DamagedLogError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segments
 from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.missing import upstream_models
 from backfill_assets.plan.partial import UpstreamNow, outdated_partial
@@ -77,16 +78,15 @@ def removed(name: str) -> BuildError:
 def refuse_lost_table(bench: Workbench, name: str, version: str) -> None:
     """Raise BuildError for a table that is not there and that an environment shows: made anew, its commits would be
     others than those that are shown, and whoever reads these would get other rows. StateError for a damaged one."""
-    shown = {e.name: part for e in bench.control.lasting() if (part := shown_segments((e,)).get((name, version)))}
     try:
         bench.log.commits(name, version)  # all of its log is looked at
     except DamagedLogError as error:
-        if not shown:
+        if not _shown_of(bench, name, version):
             error.fix = "delete this folder, of which no environment shows a row, and run this again: it is built anew"
         raise
     if bench.control.versions.get(name, version) is None:  # it never was there
         return
-    for environment, part in shown.items():
+    for environment, part in _shown_of(bench, name, version).items():
         again = f"put other rows in the place of all of them: {restate_command(restate_argument(name, part.covers))}"
         other = f"or let {environment} show other rows of these days, in its own project"
         raise BuildError(
@@ -95,3 +95,8 @@ def refuse_lost_table(bench: Workbench, name: str, version: str) -> None:
             fix="restore the folder from a backup (backfill restore SRC); "
             + (f"or {again}, then promote it" if environment == bench.environment else other),
         )
+
+
+def _shown_of(bench: Workbench, name: str, version: str) -> dict[str, Segments]:
+    """Environment → what it shows of a table; of those that show any."""
+    return {e.name: part for e in bench.control.lasting() if (part := shown_segments((e,)).get((name, version)))}

@@ -25,7 +25,6 @@ from backfill_assets.defs.checks import Target, evaluations, newest_results, sum
 from backfill_assets.defs.metadata import CODE_VERSION_TAG, DATA_VERSION_TAG, built_schema, column_lineage
 from backfill_assets.defs.names import job_text, model_key
 from backfill_assets.defs.safe_log import Log
-from backfill_assets.state.tables import known_head
 from backfill_assets.state.versions import table_path
 
 Step = dg.AssetExecutionContext | dg.OpExecutionContext
@@ -157,9 +156,9 @@ def partition_metadata(context: Context, model: Model, ranges: Ranges) -> dict[s
     page shows the newest event's.
     """
     version = context.project.fingerprints[model.name]
-    head = known_head(context.log, model.name, version)
     counts: dict[datetime, int] = defaultdict(int)
     with suppress(DamagedLogError):
+        head = context.log.head(model.name, version)
         for instant, rows in (context.log.rows(model.name, version, head) if head >= 0 else {}).items():
             counts[model.cadence.floor(instant)] += rows
     found: dict[str, dict[str, Any]] = {

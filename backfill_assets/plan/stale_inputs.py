@@ -24,7 +24,7 @@ from backfill_assets.core.segments import Segment, is_adopted, logic_of
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.patch import affected_interval
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.ledger import Coverage, EntriesByVersion, Entry, Kind, coverage
+from backfill_assets.state.ledger import Coverage, EntriesByVersion, Entry, Kind, coverage, models_read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,23 +182,13 @@ def _of_pair(tables: _Tables, model: Model, pointer: Pointer, upstream: Model, b
     shown = IntervalIndex((part, (segment, entry)) for segment, part, entry in shown_parts(tables.entries, below))
     found: dict[Segment, tuple[list[Interval], list[Interval]]] = defaultdict(lambda: ([], []))
     for _, part, entry in shown_parts(tables.entries, pointer, counting=True):
-        read = cast(Mapping[str, Mapping[str, Any]], entry.inputs or {})
-        names = [upstream.name] if upstream.name in read else _earlier_names(model, read, below)
-        for name in names if not entry.through else ():
-            said = read[name]
-            if "version" not in said or "commit" not in said:
-                continue
-            for window in needed(model, upstream, part):
-                for there, (segment, newest) in shown.meeting(window):
-                    late_parts = (
-                        _read_other(tables, name, said, there, newest, window)
-                        if name == upstream.name
-                        else _read_renamed(tables, name, upstream.name, said, there, newest, window)
-                    )
-                    for late in late_parts:
-                        intervals, of = found[segment]
-                        of.append(late)
-                        intervals += Ranges((part,)) & Ranges((affected_interval(model, upstream, late),))
+        said = _read_of(model, upstream.name, entry, below) if not entry.through else {}
+        for window in needed(model, upstream, part) if said else ():
+            for there, (segment, newest) in shown.meeting(window):
+                for late in _others_read(tables, upstream.name, said, there, newest, window):
+                    intervals, of = found[segment]
+                    of.append(late)
+                    intervals += Ranges((part,)) & Ranges((affected_interval(model, upstream, late),))
     for segment, (intervals, of) in found.items():
         yield StaleInput(
             model=model.name,
@@ -207,6 +197,35 @@ def _of_pair(tables: _Tables, model: Model, pointer: Pointer, upstream: Model, b
             of=Ranges.of(of),
             shown=segment,
         )
+
+
+def _read_of(model: Model, upstream: str, entry: Entry, below: Pointer) -> dict[str, Mapping[str, Any]]:
+    """What a batch says that it read of an upstream, by the name that this had: of one that was renamed since, of what
+    has the logic that is shown of it; else of any model that is not read by now."""
+    read = cast(Mapping[str, Mapping[str, Any]], entry.inputs or {})
+    if upstream in read:
+        names = [upstream]
+    else:
+        logics, now = {segment.logic for segment in below.segments}, {u.name for u in model.upstreams}
+        others = {name: logic_of(version) for name, version in models_read(entry).items() if name not in now}
+        names = [name for name, logic in others.items() if logic in logics] or [*others]
+    return {name: read[name] for name in names if "version" in read[name] and "commit" in read[name]}
+
+
+def _others_read(
+    tables: _Tables,
+    upstream: str,
+    said: Mapping[str, Mapping[str, Any]],
+    there: Interval,
+    newest: Entry,
+    window: Interval,
+) -> Iterator[Interval]:
+    """The parts of a shown batch's interval of which a reader read other rows, under whichever of these names."""
+    for name, of in said.items():
+        if name == upstream:
+            yield from _read_other(tables, name, of, there, newest, window)
+        else:
+            yield from _read_renamed(tables, name, upstream, of, there, newest, window)
 
 
 def _read_other(
@@ -234,14 +253,6 @@ def _read_other(
             for part, entry in tables.refused(upstream, version, commit, parts):
                 if entry.inputs != newest.inputs:
                     yield part
-
-
-def _earlier_names(model: Model, read: Mapping[str, Mapping[str, Any]], below: Pointer) -> list[str]:
-    """The names by which a batch may have read what is shown of an upstream that was renamed since: of its logic if
-    there is one, else any model that is not read by now."""
-    logics, names = {segment.logic for segment in below.segments}, {u.name for u in model.upstreams}
-    others = [n for n, of in read.items() if n not in names and "version" in of]
-    return [n for n in others if logic_of(read[n]["version"]) in logics] or others
 
 
 def _read_renamed(

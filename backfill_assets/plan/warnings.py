@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from backfill_assets.core.intervals import NOTHING, Ranges
@@ -68,28 +68,35 @@ def empty_models(project: Project, facts: Facts, models: Collection[str]) -> tup
 def unknown_columns(project: Project, facts: Facts, models: Collection[str]) -> tuple[PlanWarning, ...]:
     """A warning for each column that a consumer says it reads of one of these models, and that neither the code nor
     what is shown has: nobody would be told of a change to the one that is meant."""
-    found, asked = list[PlanWarning](), set(models)
-    for consumer in project.consumers.values():
-        for name in (name for name in consumer.reads if name in asked):
-            pointer = facts.environment.pointers.get(name)
-            code = [column.name for column in project.columns.get(name, ())]
-            shown = [column for column, _ in pointer.columns] if pointer else []
-            known = {column.lower(): column for column in (*code, *shown)}
-            for column in consumer.use(name).columns if code else ():
-                if column.lower() not in known:
-                    close = difflib.get_close_matches(column.lower(), known, n=1)
-                    found.append(
-                        PlanWarning(
-                            model=name,
-                            place=f"{consumer.file.relative_to(project.root).as_posix()}:{consumer.line}",
-                            what=f"{consumer.name} reads {name}.{column}, which there is not",
-                            why="its owner would not be told of a change to the column that is meant",
-                            fix=f"did you mean {known[close[0]]}?"
-                            if close
-                            else f"it has {', '.join([*known.values()][:_MOST])}{', …' * (len(known) > _MOST)}",
-                        )
-                    )
-    return tuple(found)
+    asked = set(models)
+    return tuple(
+        PlanWarning(
+            model=name,
+            place=f"{consumer.file.relative_to(project.root).as_posix()}:{consumer.line}",
+            what=f"{consumer.name} reads {name}.{column}, which there is not",
+            why="its owner would not be told of a change to the column that is meant",
+            fix=_meant(column, known),
+        )
+        for consumer in project.consumers.values()
+        for name in consumer.reads
+        if name in asked and (known := _known_columns(project, facts, name))
+        for column in consumer.use(name).columns
+        if column.lower() not in known
+    )
+
+
+def _known_columns(project: Project, facts: Facts, name: str) -> dict[str, str]:
+    """The columns of a model in the code and as it is shown, by their lower-cased names; none where the code's are not
+    known."""
+    code, pointer = [column.name for column in project.columns.get(name, ())], facts.environment.pointers.get(name)
+    shown = [column for column, _ in pointer.columns] if pointer else []
+    return {column.lower(): column for column in (*code, *shown)} if code else {}
+
+
+def _meant(column: str, known: Mapping[str, str]) -> str:
+    if close := difflib.get_close_matches(column.lower(), known, n=1):
+        return f"did you mean {known[close[0]]}?"
+    return f"it has {', '.join([*known.values()][:_MOST])}{', …' * (len(known) > _MOST)}"
 
 
 def _without_rows(project: Project, facts: Facts, name: str) -> Ranges:

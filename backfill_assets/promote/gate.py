@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import itemgetter
 
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.pointer import Pointer
@@ -414,27 +415,19 @@ RULES: tuple[Rule, ...] = (*_ROWS, *CODE, *HISTORY)
 def gate(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
     """Everything that is in the way, or the pointers to move. Of rows that have to be mended, nothing is compared or
     approved before: that comes last."""
-    found: list[Obstacle] = []
-    later: list[Obstacle] = []
+    order = {w.model: number for number, w in enumerate(case.wanted.wanted)}
+    found: list[tuple[bool, int, Obstacle]] = []
     first = ""
     for rule in rules:
-        if rule in (approved, compared):
-            told = [replace(obstacle, remedy=f"{first}{obstacle.remedy}") for obstacle in rule(case)]
-            (later if first else found).extend(told)
-        elif told := list(rule(case)):
-            found += told
-            first = "mend the rest, then " if rule in _MENDED_FIRST else first
-    order = {w.model: number for number, w in enumerate(case.wanted.wanted)}
-
-    def by_model(obstacles: Sequence[Obstacle]) -> list[Obstacle]:
-        return sorted(obstacles, key=lambda o: order.get(o.model, len(order)))  # of a model together, as of rules
-
-    return Verdict(
-        pointers=case.pointers,
-        obstacles=(*by_model(found), *by_model(later)),
-        changed=case.changed,
-        removed=case.removed,
-    )
+        told = list(rule(case))
+        waits = bool(first) and rule in (approved, compared)
+        if waits:
+            told = [replace(obstacle, remedy=f"{first}{obstacle.remedy}") for obstacle in told]
+        found += [(waits, order.get(obstacle.model, len(order)), obstacle) for obstacle in told]
+        if told and rule in _MENDED_FIRST:
+            first = "mend the rest, then "
+    obstacles = tuple(o for *_, o in sorted(found, key=itemgetter(0, 1)))  # of a model together, as of rules
+    return Verdict(pointers=case.pointers, obstacles=obstacles, changed=case.changed, removed=case.removed)
 
 
 def judge_rows(case: Case) -> Verdict:

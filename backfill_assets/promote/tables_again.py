@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, cast
 
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Model, Project
@@ -22,7 +21,7 @@ from backfill_assets.plan.missing import upstream_models
 from backfill_assets.plan.older_sources import History, came_between
 from backfill_assets.plan.stale_inputs import StaleInput, stale_inputs
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.ledger import EntriesByVersion, Entry, Kind
+from backfill_assets.state.ledger import EntriesByVersion, Entry, Kind, models_read
 
 
 def reads_before(
@@ -48,7 +47,7 @@ def reads_before(
         return ()
     names = {*again, *(u.name for n in again for u in project.models[n].upstreams)}
     above = reach(again, lambda n: upstream_models(project, project.models[n]))
-    read = {name for n in again for entry in _batches(then[n], known) for name in _models_read(entry)}
+    read = {name for n in again for entry in _batches(then[n], known) for name in models_read(entry)}
     more = {*above, *read} - {name for name, _ in known}
     every = {**known, **entries(more)} if more else known
     seen = replace(shown, pointers={name: p for name, p in then.items() if name in names})
@@ -69,7 +68,7 @@ def _reads_other_logic(model: Model, then: Mapping[str, Pointer], known: Entries
     return any(
         len(there := logics.get(name, ())) != 1 or logic_of(version) not in there
         for entry in _batches(then[model.name], known)
-        for name, version in _models_read(entry).items()
+        for name, version in models_read(entry).items()
     )
 
 
@@ -77,9 +76,3 @@ def _batches(pointer: Pointer, known: EntriesByVersion) -> Iterator[Entry]:
     """Those that built the tables of what a pointer shows."""
     for version in dict.fromkeys(segment.version for segment in pointer.segments):
         yield from (entry for entry in known.get((pointer.model, version), ()) if entry.kind is Kind.BUILT)
-
-
-def _models_read(entry: Entry) -> dict[str, str]:
-    """The models that a batch read, with their versions."""
-    read = cast(Mapping[str, Mapping[str, Any]], entry.inputs or {})
-    return {name: said["version"] for name, said in read.items() if "version" in said}

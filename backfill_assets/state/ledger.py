@@ -277,10 +277,15 @@ def coverage(
     )
 
 
+def models_read(entry: Entry) -> dict[str, str]:
+    """The models that a BUILT entry's rows were computed from, by the names of that time, with their versions."""
+    read = cast(Mapping[str, Mapping[str, str]], entry.inputs or {})
+    return {name: said["version"] for name, said in read.items() if "version" in said}
+
+
 def read_version(entry: Entry, upstream: str) -> str | None:
-    """The version of an upstream model that a BUILT entry's rows were computed from."""
-    said = cast(Mapping[str, Mapping[str, str]], entry.inputs or {}).get(upstream, {})
-    return said.get("version")
+    """The version of one of them; None where it was not read."""
+    return models_read(entry).get(upstream)
 
 
 def new_id() -> str:

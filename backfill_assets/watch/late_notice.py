@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.reach import reach
 from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.patch import restatement
 from backfill_assets.plan.taking_out import out_command
@@ -17,13 +18,14 @@ def late_notice(
     """A finding about intervals of a model: a restatement computes what is `restated` of them again, with all that
     reads it; `otherwise` is what computes the rest."""
     patches = restatement(look.project, look.environment, [(name, part) for part in restated], {}, look.now, {})
-    arguments, restating = restate_argument(name, restated), _restating(restate_argument(name, restated))
-    remedy = before_restating(look, patches or [name]) + "; ".join(filter(None, (otherwise, restating)))
-    if name not in look.fingerprints:
-        readers = [n for n in patches if n in look.fingerprints and name in _models_read(look, n)]
+    arguments = restate_argument(name, restated)
+    itself = "; ".join(filter(None, (otherwise, _restating(arguments))))
+    if name in look.fingerprints:
+        remedy = before_restating(look, patches or [name]) + itself
+    else:
+        readers = [n for n in look.project.downstream(name) if n in patches and n in look.fingerprints]
         arguments = tuple(each for n in readers for each in restate_argument(n, patches[n].intervals))
-        itself = "; ".join(filter(None, (otherwise, restating)))
-        remedy = _without_code(look, name, readers, _restating(arguments), itself)
+        remedy = _without_code(look, name, before_restating(look, readers) + _restating(arguments), itself)
     return Notice(
         kind=NoticeKind.LATE,
         model=name,
@@ -39,28 +41,16 @@ def _restating(arguments: tuple[str, ...]) -> str:
     return f"{restate_command(arguments)}, then backfill promote PLAN, which it names" if arguments else ""
 
 
-def _models_read(look: WatchFacts, name: str) -> set[str]:
-    return {u.name for u in look.project.models[name].upstreams}
+def _without_code(look: WatchFacts, name: str, reading: str, itself: str) -> str:
+    """What to do about a model that the code does not have: its readers are computed again from what the code reads
+    (`reading`), and it goes, with those that the code does not have either; or its file comes back."""
 
-
-def _without_code(look: WatchFacts, name: str, readers: list[str], reading: str, itself: str) -> str:
-    """What to do about a model that the code does not have: its readers are computed again from what the code reads."""
-    first = f"{before_restating(look, readers)}{reading}; then " if readers else ""
-    back = f"; or put its file back, then {itself}" if itself else "; or put its file back"
-    out = f"take it out of {look.environment.name}: {out_command(_going(look, name))}"
-    return f"the code has no {name} any more: {first}{out}{back}"
-
-
-def _going(look: WatchFacts, name: str) -> list[str]:
-    """It, and all that is shown, reads it and is not in the code either: they go together."""
-    going = [name]
-    for each in going:
-        going += [
-            n
-            for n in look.environment.pointers
-            if n not in going
-            and n not in look.fingerprints
-            and n in look.project.models
-            and each in _models_read(look, n)
+    def gone(above: str) -> list[str]:
+        return [
+            n for n in look.project.downstream(above) if n in look.environment.pointers and n not in look.fingerprints
         ]
-    return sorted(going)
+
+    first = f"{reading}; then " if reading else ""
+    out = f"take it out of {look.environment.name}: {out_command(sorted((name, *reach([name], gone))))}"
+    back = f"put its file back{f', then {itself}' if itself else ''}"
+    return f"the code has no {name} any more: {first}{out}; or {back}"

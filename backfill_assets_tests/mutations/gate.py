@@ -128,7 +128,7 @@ SETTLED = (
     broken("earlier days: the promotion says it", "app/faults.py", "if moved & {o.model, o.upstream}", "if not moved & {o.model, o.upstream}", "plan/test_gained.py"),
     broken("a copy that is withdrawn is nothing ahead", "promote/older_reads.py", "- building.get((pointer.model, segment.version), NOTHING)", "- NOTHING", "plan/test_renamed_columns.py"),
     broken("what a reader's upstream needs first", "promote/gate.py", "    older = _copied_before(case)\n", "    older = dict[str, Ranges]()\n", "plan/test_renamed_columns.py"),
-    broken("what is mended before anybody is asked", "promote/gate.py", "if rule in _MENDED_FIRST else first", "if not rule else first", "promote/test_older_sources.py"),
+    broken("what is mended before anybody is asked", "promote/gate.py", "if told and rule in _MENDED_FIRST:", "if told and not rule:", "promote/test_older_sources.py"),
     broken("settling: copies do not end a rollback", "state/settling.py", "if move.compaction:", "if False:", f"{_SETTLING}test_what_was_gone_back_to_until_somebody_changes_it"),
     broken("settling: the clock of the releases counts", "state/settling.py", "clock = max([now, *clocks])", "clock = now", f"{_SETTLING}test_the_clock_of_the_releases"),
     broken("settling: not by a clock that is behind", "state/settling.py", "NOTHING if self.behind else ", "", f"{_SETTLING}test_a_clock_that_goes_back"),

@@ -14,7 +14,7 @@ ROLLBACK = (
     broken("a rollback of some models is not all of it", "promote/rollback.py", "            raise _in_part(", "            _in_part(", "promote/test_rollback.py::test_a_rollback_of_some_models"),
     broken("undoing a rollback is no rollback to run again", "promote/rollback.py", "return None if undoes else change", "return change", "promote/test_rollback.py::test_back_and_forth"),
     broken("undoing a rollback leaves what settled", "promote/rollback.py", "            exact = False\n", "", "promote/test_rollback.py::test_what_routine_runs_settled_stays"),
-    broken("what a restatement replaced is not held back", "app/watch.py", "- seen.get((n, v), NOTHING)", "- NOTHING", "promote/test_built_anew.py::test_what_a_restatement_replaced_is_not_held_back"),
+    broken("what a restatement replaced is not held back", "app/watch.py", "- seen.get((name, version), NOTHING)", "- NOTHING", "promote/test_built_anew.py::test_what_a_restatement_replaced_is_not_held_back"),
     broken("a lost table is not made anew", "build/build.py", "    if head < 0:\n", "    if False:\n", "build/test_lost_tables.py"),
     broken("what takes a lost table's place is read alone", "build/build.py", "if patch and not patch.below", "if False and not patch.below", "build/test_lost_tables.py::test_other_rows_take_its_place"),
     broken("a lost table may be replaced as a whole", "contracts/preflight.py", "blocks=bool(left))", "blocks=True)", "contracts/test_preflight.py::test_no_way_back"),
