@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from backfill_assets.adapters.heartbeat import machine_name, read_heartbeats
 from backfill_assets.app.context import Context
-from backfill_assets.app.status import RunPace, pace_of, unfinished
+from backfill_assets.app.status import RunPace, pace_of
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model
@@ -19,6 +19,7 @@ from backfill_assets.plan.stored import stored_plan
 from backfill_assets.project.stored import from_definition
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.state.heartbeats import why_stopped
+from backfill_assets.state.in_flight import unfinished
 from backfill_assets.state.ledger import Entry, Kind, by_version
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.tables import known_coverage

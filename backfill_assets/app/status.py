@@ -21,7 +21,7 @@ from backfill_assets.plan.stages import PlanWarning
 from backfill_assets.promote.interrupted_pins import InterruptedPin, interrupted_pins
 from backfill_assets.state.at_work import seconds_at_work
 from backfill_assets.state.heartbeats import Heartbeat, why_stopped
-from backfill_assets.state.in_flight import open_or_failed
+from backfill_assets.state.in_flight import open_or_failed, unfinished
 from backfill_assets.state.ledger import Entry, Kind, by_version
 from backfill_assets.state.pinned import PinnedConsumer, pinned_consumers
 
@@ -191,7 +191,8 @@ def read_status(context: Context) -> ProjectStatus:
         state = facts.standing.get(name) if pointer and pointer.version == version else None
         red = state.failed if state else NOTHING
         missing = model.expected(facts.now) - covered.complete
-        begun = unfinished(mine)
+        final = covered.complete - covered.partial  # a batch of these only found that another run built them
+        begun = [e for e in unfinished(mine) if Ranges((e.interval,)) - final]
         why = {e.run: why_stopped(beats, e.run, home=here, alive=is_running) for e in begun}
         running = tuple(e for e in begun if not why[e.run])
         stopped = [Stopped(entry=e, why=why[e.run]) for e in begun if why[e.run] and missing & Ranges((e.interval,))]
@@ -252,18 +253,6 @@ def _windows(context: Context, models: Sequence[ModelStatus], beats: Sequence[He
     )
 
 
-def unfinished(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """The batches that began and have not ended, of entries in the ledger's order: the last word on their intervals."""
-    found: list[Entry] = []
-    later = Ranges()
-    for entry in reversed([e for e in entries if e.kind in _AFTER]):
-        mine = Ranges((entry.interval,))
-        if entry.kind is Kind.STARTED and not mine & later:
-            found.append(entry)
-        later = later | mine
-    return tuple(reversed(found))
-
-
 def pace_of(entries: list[Entry], running: tuple[Entry, ...], cadence: Cadence, missing: int) -> RunPace | None:
     """The pace of the run that the batches in flight are of; None when nothing runs."""
     if not running:
@@ -278,6 +267,3 @@ def pace_of(entries: list[Entry], running: tuple[Entry, ...], cadence: Cadence, 
         seconds=seconds,
         left=seconds / intervals * missing if intervals else None,
     )
-
-
-_AFTER = (Kind.STARTED, Kind.BUILT, Kind.FAILED)

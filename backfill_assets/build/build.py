@@ -299,10 +299,18 @@ def create_hollow(bench: Workbench, name: str, heads: Mapping[tuple[str, str], i
 
 
 def _run_all(worker: Worker, batches: Sequence[Interval]) -> None:
-    """Run the batches, `batch_concurrency` at a time, until all are done or the bench stops; audit as they pile up."""
+    """Run the batches, `batch_concurrency` at a time, until all are done or the bench stops: those that another run
+    builds when there is nothing else to do."""
+    _run_some(worker, batches, last=False)
+    if later := worker.take_later():
+        _run_some(worker, later, last=True)
+
+
+def _run_some(worker: Worker, batches: Sequence[Interval], *, last: bool) -> None:
+    """Run them; audit as they pile up."""
     stop, audited = worker.bench.stop, time.monotonic()
     with ThreadPoolExecutor(max_workers=worker.job.model.batch_concurrency, thread_name_prefix="batch") as pool:
-        running: set[Future[None]] = {pool.submit(build_batch, worker, interval) for interval in batches}
+        running: set[Future[None]] = {pool.submit(build_batch, worker, interval, last=last) for interval in batches}
         try:
             while running:
                 done, running = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.state.changes import Changes
@@ -23,6 +24,16 @@ class BatchStarted:
     model: str
     interval: Interval
     attempt: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchWaits:
+    """Another run builds it, since then: this one waits until that has ended or stopped."""
+
+    model: str
+    interval: Interval
+    run: str
+    since: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +107,7 @@ class Resumed:
 Event = (
     ModelStarted
     | BatchStarted
+    | BatchWaits
     | BatchDone
     | BatchFailed
     | BatchDivided

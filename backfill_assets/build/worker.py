@@ -50,6 +50,8 @@ class Worker:
     failures: list[Failure] = field(default_factory=list[Failure])
     results: list[AuditResult] = field(default_factory=list[AuditResult])
     rowless: list[Interval] = field(default_factory=list[Interval])
+    later: list[Interval] = field(default_factory=list[Interval])
+    """Batches that another run builds: looked at again when there is nothing else to do."""
     rows: int = 0
     bytes: int = 0
     changes: Changes | None = None
@@ -100,6 +102,17 @@ class Worker:
         finally:
             with self.lock:
                 self.seconds[phase] += time.monotonic() - began
+
+    def put_off(self, interval: Interval) -> None:
+        """Leave a batch to the run that builds it, until all else is done."""
+        with self.lock:
+            self.later.append(interval)
+
+    def take_later(self) -> list[Interval]:
+        """What was put off, oldest first; nothing is afterwards."""
+        with self.lock:
+            found, self.later = sorted(self.later), []
+        return found
 
     def fail(self, interval: Interval, error: BackfillError) -> None:
         """Keep that an interval failed for good, and tell it."""

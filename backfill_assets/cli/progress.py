@@ -24,6 +24,7 @@ from backfill_assets.build.events import (
     BatchDone,
     BatchFailed,
     BatchStarted,
+    BatchWaits,
     EngineRestarted,
     Event,
     Held,
@@ -81,6 +82,8 @@ class _Bars:
                     self._rows[event.model], self._began[event.model] = 0, time.monotonic()
                 case BatchStarted():
                     pass
+                case BatchWaits():
+                    self._bars.console.print(styled("[yellow]waiting[/] {}", _other(event)))
                 case BatchDone():
                     self._rows[event.model] += event.rows
                     rows, spent = self._rows[event.model], time.monotonic() - self._began[event.model]
@@ -133,6 +136,8 @@ class _Lines:
                 )
             case BatchStarted():
                 pass
+            case BatchWaits():
+                self._say(f"waiting: {_other(event)}")
             case BatchDone():
                 self._done[event.model] += event.intervals
                 at = f"{self._done[event.model]}/{self._total[event.model]}"
@@ -165,6 +170,11 @@ class _Lines:
 
     def _say(self, text: str) -> None:
         self._console.print(text, highlight=False, markup=False)
+
+
+def _other(event: BatchWaits) -> str:
+    """Who builds what this run wants as well."""
+    return f"the run {event.run} builds {event.model} {event.interval} since {event.since:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _held(event: Held) -> str:

@@ -24,6 +24,7 @@ from backfill_assets.build.events import (
     BatchDone,
     BatchFailed,
     BatchStarted,
+    BatchWaits,
     EngineRestarted,
     Event,
     Held,
@@ -189,6 +190,9 @@ def tell(info: Callable[[str], None], warning: Callable[[str], None]) -> Listene
                 info(f"{event.model}: {event.intervals} intervals to build, in {event.batches} batches")
             case BatchStarted():
                 info(f"{event.model}: building {event.interval}" + _attempt(event.attempt))
+            case BatchWaits():
+                since = f"{event.since:%Y-%m-%d %H:%M:%S} UTC"
+                info(f"{event.model}: waiting for {event.interval}, which the run {event.run} builds since {since}")
             case BatchDone():
                 info(f"{event.model}: {event.interval} built, {event.rows} rows in {event.seconds:.1f} s")
             case Audited():

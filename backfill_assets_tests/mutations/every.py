@@ -13,6 +13,7 @@ from backfill_assets_tests.mutations.operations import (
     ROLLBACK,
     RULES_CHANGE,
     SWEEPING,
+    TURNS,
 )
 from backfill_assets_tests.mutations.plans import (
     AHEAD,
@@ -46,5 +47,6 @@ MUTATIONS: tuple[Mutation, ...] = (
     *COUNTING,
     *EXTENDING,
     *EVIDENCE,
+    *TURNS,
     *PARTITIONS,
 )

@@ -96,3 +96,11 @@ EVIDENCE = (
     broken("a sample is not read as a whole", "audits/sample.py", "WHERE bf_n <= {SAMPLE_SIZE} ORDER", "ORDER", "audits/test_sample_size.py"),
     broken("a sample is of the intervals asked for", "audits/sample.py", "if start in starts and len(", "if len(", "audits/test_sample_size.py"),
 )  # fmt: skip
+
+TURNS = (
+    broken("turns: who began first builds", "build/turns.py", "if own is None or e.order < own.order]", "]", "build/test_turns.py::test_who_began_first_does_not_wait"),
+    broken("turns: who began second waits", "build/turns.py", "while other := builder_of(worker, interval, begun.batch):", "while other := (builder_of(worker, interval, begun.batch) if False else None):", "build/test_turns.py::test_who_began_second_waits_also_with_the_record_made"),
+    broken("turns: other batches first", "build/turns.py", "if not wait and builder_of(worker, interval):", "if False and builder_of(worker, interval):", "build/test_turns.py::test_what_another_run_builds_is_put_off_until_all_else_is_done"),
+    broken("turns: days that were built keep nobody waiting", "build/turns.py", "return next((entry for entry in begun if Ranges((entry.interval,)) & missing), None)", "return next(iter(begun), None)", "build/test_turns.py::test_days_that_were_built_keep_nobody_waiting"),
+    broken("turns: what is held is nobody's turn", "build/batch.py", "bench.may_begin(lambda why: let_go(worker, interval, why))", "bench.may_begin()", "build/test_turns.py::test_a_build_that_a_routine_run_holds_up_lets_it_build"),
+)  # fmt: skip
