@@ -14,17 +14,17 @@ from datetime import date, datetime, timedelta
 from typing import Any, cast
 from urllib.parse import unquote
 
+from backfill_assets.adapters.known_days import KnownDays
 from backfill_assets.adapters.log_entry import flaw
 from backfill_assets.adapters.source_days import (
     MOST_FILES,
+    days_of_files,
     delta_days,
-    file_days,
     physical_name,
-    readable_texts,
     source_days,
     value_span,
 )
-from backfill_assets.adapters.source_files import SourceFile, can_list, each_file, files_at
+from backfill_assets.adapters.source_files import SourceFile, can_list, files_at
 from backfill_assets.adapters.source_pins import digest_of
 from backfill_assets.adapters.source_table import source_table
 from backfill_assets.adapters.table_log import open_table
@@ -36,7 +36,10 @@ from backfill_assets.project.object_store import arrow_path, reaching
 
 
 class SourceChanges:
-    """A SourceReader that looks at the tables and files themselves."""
+    """A SourceReader that looks at the tables and files themselves; not again into those whose days are `known`."""
+
+    def __init__(self, known: KnownDays | None = None) -> None:
+        self._known = known
 
     def history(self, source: Source, since: int) -> SourceHistory:
         if source.path is None:
@@ -45,10 +48,10 @@ class SourceChanges:
             return _delta(source, source.path, since)
         if not can_list(source.path):
             return SourceHistory(unwatched=f"{source.format} files in an object store are read as they are")
-        return _files(source, source.path)
+        return _files(source, source.path, self._known)
 
     def newest(self, source: Source) -> datetime | None:
-        days = source_days(source, {})
+        days = source_days(source, {}, self._known)
         end = days.span.end if days and days.span else LATEST
         return end if end < LATEST else None  # `9999-12-31` says nothing of how old the rows are
 
@@ -178,25 +181,20 @@ class _Spans:
         return delta_days(table, self._time_column)
 
 
-def _files(source: Source, root: str) -> SourceHistory:
+def _files(source: Source, root: str, known: KnownDays | None) -> SourceHistory:
     files = files_at(root, at_most=MOST_FILES + 1)
     if not files:
         return SourceHistory(unwatched=f"there are no files at {root}")
     if len(files) > MOST_FILES:
         return SourceHistory(unwatched=f"it has more than {MOST_FILES} files: to look at each takes too long")
-    read = readable_texts(source, files)
-    days = each_file(files, lambda file: _days_of(file, source, read=read))
-    changes = [
-        SourceChange(name="/".join(file.inside), touches=touched, at=file.written)
-        for file, touched in zip(files, days, strict=True)
-    ]
+    days = days_of_files(source, files, known) if source.time_column is not None else {}
+    said = {file: _days_by_name(file) if (span := days.get(file)) is None else span for file in files}
+    changes = [SourceChange(name="/".join(f.inside), touches=span, at=f.written) for f, span in said.items()]
     return SourceHistory(changes=changes, digest=digest_of(files))
 
 
-def _days_of(file: SourceFile, source: Source, *, read: str | None) -> Ranges | None:
-    """By the time column's folder, a Parquet footer or a text's rows; else by a folder or file that a day names."""
-    if source.time_column is not None and (said := file_days(file, source, read=read)) is not None:
-        return said
+def _days_by_name(file: SourceFile) -> Ranges | None:
+    """By a folder or file that a day names."""
     for part in (*file.inside[:-1], file.inside[-1].split(".")[0]):
         try:
             start = utc(date.fromisoformat(part))

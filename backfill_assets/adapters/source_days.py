@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from backfill_assets.adapters.csv_days import csv_days
 from backfill_assets.adapters.json_days import json_days
+from backfill_assets.adapters.known_days import KnownDays
 from backfill_assets.adapters.parquet_footer import parquet_footer, python_value
 from backfill_assets.adapters.source_files import SourceFile, can_list, each_file, files_at
 from backfill_assets.adapters.source_table import source_table
@@ -36,8 +37,9 @@ _KNOWN_OPTIONS = {"csv": _HARMLESS.union(_OF_CSV.split()), "json": _HARMLESS.uni
 
 @dataclass(slots=True)
 class SourceDays:
-    """Looks at each state of a source once."""
+    """Looks at each state of a source once; what `known` remembers of its files is not read again."""
 
+    known: KnownDays | None = None
     _seen: dict[str, tuple[Mapping[str, object], list[SourcePart] | None]] = field(
         default_factory=dict[str, tuple[Mapping[str, object], list[SourcePart] | None]]
     )
@@ -49,18 +51,18 @@ class SourceDays:
     def parts(self, source: Source, pin: Mapping[str, object]) -> list[SourcePart] | None:
         """The `source_parts` of what `pin` froze."""
         if source.name not in self._seen or self._seen[source.name][0] != pin:
-            self._seen[source.name] = (pin, source_parts(source, pin))
+            self._seen[source.name] = (pin, source_parts(source, pin, self.known))
         return self._seen[source.name][1]
 
 
-def source_days(source: Source, pin: Mapping[str, object]) -> Ranges | None:
+def source_days(source: Source, pin: Mapping[str, object], known: KnownDays | None = None) -> Ranges | None:
     """The time between the first and the last row of each file, by the source's time column: what lies outside has no
     rows. None when files do not say.
     """
-    return None if source.time_column is None else _all_days(source_parts(source, pin))
+    return None if source.time_column is None else _all_days(source_parts(source, pin, known))
 
 
-def source_parts(source: Source, pin: Mapping[str, object]) -> list[SourcePart] | None:
+def source_parts(source: Source, pin: Mapping[str, object], known: KnownDays | None = None) -> list[SourcePart] | None:
     """The files of a source, with the time of their rows as far as they say it. None where nobody can list them."""
     if source.path is None:
         return None
@@ -71,13 +73,26 @@ def source_parts(source: Source, pin: Mapping[str, object]) -> list[SourcePart] 
     files = files_at(source.path)
     if source.time_column is None or len(files) > MOST_FILES:
         return [SourcePart(days=None, bytes=file.bytes) for file in files]
-    read, days = readable_texts(source, files), list[Ranges | None]()
-    for span in each_file(files, lambda file: file_days(file, source, read=read)):
-        days.append(span)
-        if span is None:  # nothing is known of the whole, whatever the others say
+    days = days_of_files(source, files, known, all_or_none=True)
+    return [SourcePart(days=days.get(file), bytes=file.bytes) for file in files]
+
+
+def days_of_files(
+    source: Source, files: Sequence[SourceFile], known: KnownDays | None, *, all_or_none: bool = False
+) -> dict[SourceFile, Ranges | None]:
+    """The time of the rows of each file of a source that has a time column; None of those that do not say it. What is
+    known is not read again. `all_or_none`: the others are not looked at once one does not say it."""
+    read = readable_texts(source, files)
+    before = known.read(source, read, files) if known else {}
+    days: dict[SourceFile, Ranges | None] = {**before}
+    unread = [file for file in files if file not in before]
+    for file, span in zip(unread, each_file(unread, lambda file: file_days(file, source, read=read)), strict=False):
+        days[file] = span
+        if span is None and all_or_none:
             break
-    days += [None] * (len(files) - len(days))
-    return [SourcePart(days=span, bytes=file.bytes) for file, span in zip(files, days, strict=True)]
+    if known and any(days[file] is not None for file in unread if file in days):
+        known.keep(source, read, days)
+    return days
 
 
 def _all_days(parts: Sequence[SourcePart] | None) -> Ranges | None:

@@ -19,8 +19,10 @@ from backfill_assets.adapters.heartbeat import (
     read_heartbeats,
     sending_heartbeats,
 )
+from backfill_assets.adapters.known_days import KnownDays
 from backfill_assets.adapters.known_files import KnownFiles
 from backfill_assets.adapters.signatures import read_signers
+from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.adapters.source_columns import file_columns
 from backfill_assets.adapters.source_days import SourceDays
 from backfill_assets.adapters.source_pins import FilePins
@@ -111,7 +113,9 @@ class Context:
             loaded = under_known_names(loaded, versions)
             if versions:
                 loaded = with_hidden_columns(loaded, control.environments.read(loaded.settings.environment), versions)
-        return cls(project=loaded, control=control, log=DeltaTableLog(loaded.settings.warehouse))
+        # A stranger may have put a cache into the project's folder.
+        days = SourceDays(None if loaded.settings.untrusted else KnownDays(cache_folder(loaded.root) / "sources"))
+        return cls(project=loaded, control=control, log=DeltaTableLog(loaded.settings.warehouse), days=days)
 
     @property
     def warehouse(self) -> str:
@@ -196,6 +200,11 @@ class Context:
                 if there := file_columns(source, pins[name], lambda s=source, n=name: self.days.parts(s, pins[n])):
                     found[name] = there
         return found
+
+    @property
+    def source_changes(self) -> SourceChanges:
+        """What came to the sources."""
+        return SourceChanges(self.days.known)
 
     def _extents(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, Interval]:
         """From the first row to the last of the sources that bound what reads them."""

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from functools import partial
 
 from backfill_assets.adapters.signatures import not_genuine
-from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.app.context import Context
 from backfill_assets.app.preflight import find_gaps
 from backfill_assets.core.errors import StateError
@@ -73,7 +72,7 @@ def cases_of(context: Context, facts: Facts) -> Cases:
         not_counted=lambda record, approval: not_counted(
             context.project, facts, record, approval, now=datetime.now(UTC), genuine=genuine
         ),
-        history=told_once(SourceChanges().history),
+        history=told_once(context.source_changes.history),
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.app.carry_out import Carried, Follow, carry_out, unseen
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import seal_release
@@ -45,7 +44,7 @@ def plan_rollback(
         context.project,
         context.control,
         context.log,
-        SourceChanges().history,
+        context.source_changes.history,
         environment=context.environment,
         now=context.now(),
         release=release,

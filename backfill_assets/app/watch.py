@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.foreign_table import adopted_tables
-from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.app.context import Context
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.contracts.publish import promoted_audits
@@ -43,7 +42,7 @@ def watch_environment(context: Context) -> Watched:
     views = context.shared_views()
     unfinished = interrupted_pins(context.control, context.environment, now=datetime.now(UTC))
     found = look_at_sources(context)
-    found = read_watch_facts(found, context.control, context.log, context.storage, SourceChanges())
+    found = read_watch_facts(found, context.control, context.log, context.storage, context.source_changes)
     shown = found.environment
     ready_for_both = shown.promotion is not None  # the views are, and say so
     found = replace(
@@ -167,7 +166,7 @@ def _read_sources(context: Context, project: Project, shown: Environment, facts:
         project,
         context.control,
         context.log,
-        SourceChanges(),
+        context.source_changes,
         environment=shown,
         fingerprints=context.project.fingerprints,
         digests={

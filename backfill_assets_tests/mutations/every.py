@@ -10,6 +10,7 @@ from backfill_assets_tests.mutations.operations import (
     COUNTING,
     EVIDENCE,
     EXTENDING,
+    KNOWN_DAYS,
     ROLLBACK,
     RULES_CHANGE,
     SWEEPING,
@@ -48,5 +49,6 @@ MUTATIONS: tuple[Mutation, ...] = (
     *EXTENDING,
     *EVIDENCE,
     *TURNS,
+    *KNOWN_DAYS,
     *PARTITIONS,
 )

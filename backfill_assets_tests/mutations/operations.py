@@ -88,6 +88,12 @@ EXTENDING = (
     broken("a routine run is judged as one", "promote/extend.py", "purpose=Purpose.ROUTINE)", "purpose=Purpose.PROMOTION)", "promote/test_release_grounds.py"),
 )  # fmt: skip
 
+KNOWN_DAYS = (
+    broken("known days: of the file as it was", "adapters/known_days.py", " if stamp == file.stamp}", "}", "adapters/test_known_days.py::test_a_file_is_read_once"),
+    broken("known days: of the entry as it was", "adapters/known_days.py", 'if said["of"] == _key(source, pattern):', "if True:", "adapters/test_known_days.py::test_another_entry_is_read_anew"),
+    broken("known days: of a file that is at rest", "adapters/known_days.py", "if found is not None and file.written < settled", "if found is not None", "adapters/test_known_days.py::test_what_was_just_written_is_not_remembered"),
+)  # fmt: skip
+
 EVIDENCE = (
     broken("evidence names approvals that count", "promote/consent.py", "if case.not_counted(review.record, approval):", "if not approval:", "promote/test_release_grounds.py"),
     broken("evidence names approvals of rows that change", "promote/consent.py", "if any(part & about.get(name, NOTHING) for name, part in case.changed.items()):", "if about or not about:", "promote/test_release_grounds.py"),

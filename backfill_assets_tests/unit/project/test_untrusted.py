@@ -72,7 +72,8 @@ def test_a_cache_in_the_project_is_not_read(tmp_path: Path, untrusted: None) -> 
     """Whatever a stranger put there."""
     (tmp_path / "backfill.yml").write_text("name: x\n")
     root = project(tmp_path, roi_py=SELECTING)
-    assert load_project(root).columns["roi"] and not (root / ".backfill").exists()
+    assert load_project(root).columns["roi"] and Context.open(root).days.known is None
+    assert not (root / ".backfill").exists()
 
 
 def test_the_setting_says_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
