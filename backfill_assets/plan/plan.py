@@ -26,6 +26,7 @@ from backfill_assets.plan.left_out import warn_of_left_out
 from backfill_assets.plan.lineage_changes import LineageChange, describe, lineage_changes, written_in
 from backfill_assets.plan.missing import needed, ready, split_open, upstream_models, wanted
 from backfill_assets.plan.moving import held_back, move_stages, rewrites
+from backfill_assets.plan.not_shown import not_shown
 from backfill_assets.plan.older_logic import completion, refuse_mixing, refuse_waiting, to_come
 from backfill_assets.plan.partial import UpstreamNow, outdated_partial
 from backfill_assets.plan.patch import (
@@ -321,7 +322,7 @@ def _patched(
             *warnings(project, patches),
             *refuted_texts(project, facts, patches),
             *respelled_warnings(project, facts.environment.name, other_letters),
-            *(left_open(project, facts, patches) if request.restate else ()),
+            *((*not_shown(project, facts, request), *left_open(project, facts, patches)) if request.restate else ()),
         ),
         texts=_texts(facts, patches),
         whole=full_rebuild(project, facts.now, stages, list(why), done),
