@@ -192,7 +192,7 @@ def apply(
     """
     from backfill_assets.app.apply import build_started, check_built, promote_applied, start_apply
     from backfill_assets.cli.applied import applied_json, print_applied
-    from backfill_assets.cli.plan_text import print_ahead, print_copied, print_frozen, print_warnings
+    from backfill_assets.cli.plan_text import print_ahead, print_copied, print_frozen, print_plan_warnings
     from backfill_assets.cli.plans import print_amendment, print_opened
     from backfill_assets.cli.rules import print_notes
 
@@ -217,7 +217,7 @@ def apply(
         print_copied(started.plan, context.project)
         print_frozen(started.whole, context.project)
         print_ahead(started.ahead, started.gaps)
-        print_warnings(started.whole.warnings)
+        print_plan_warnings(started.whole, context.project)
         print_notes(started.notes)
         if started.maintenance:
             echo(started.maintenance.sentence)

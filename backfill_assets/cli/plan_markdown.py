@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from backfill_assets.cli.estimates import estimate_markdown
-from backfill_assets.cli.plan_words import afterwards, has_history, override_words
+from backfill_assets.cli.plan_words import afterwards, has_history, kept_warning_words, override_words
 from backfill_assets.cli.ranges import short
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.escaping import markdown, markdown_code
@@ -20,6 +20,7 @@ from backfill_assets.plan.scope_text import scope_words
 from backfill_assets.plan.sized_batches import sized_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
 from backfill_assets.plan.stages import Build, Plan
+from backfill_assets.plan.warnings import of_kept
 from backfill_assets.promote.obstacle import Obstacle
 
 
@@ -88,9 +89,13 @@ def plan_markdown(
             f"**Declared equivalent** (same_as): `{word.model}` has {markdown(override_words(word))}"
             f" ({markdown_code(word.place)}).",
         ]
-    for warning in plan.warnings:
+    kept = of_kept(plan, project)
+    for warning in (warning for warning in plan.warnings if warning not in kept):
         told = markdown(f"{warning.what}. {warning.why}; {warning.fix}.")
         lines += ["", f"Warning, {markdown_code(warning.place)}: {told}"]
+    if kept:
+        sentence, command = kept_warning_words(kept)
+        lines += ["", f"Warnings: {markdown(sentence)} {markdown_code(command)}"]
     for stage in plan.invalidations:
         what = f"`{stage.model}` {stage.version}, {short(stage.intervals)}"
         lines += ["", f"Invalidates {what}: {markdown(stage.reason)}."]

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from backfill_assets.app.next_step import NextStep, Step, next_step, restate_late
 from backfill_assets.cli.estimates import estimate_lines
-from backfill_assets.cli.plan_words import afterwards, ahead_lines, has_history, override_words
+from backfill_assets.cli.plan_words import afterwards, ahead_lines, has_history, kept_warning_words, override_words
 from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.cli.texts import text_line
@@ -28,6 +28,7 @@ from backfill_assets.plan.scope_text import scope_words
 from backfill_assets.plan.sized_batches import sized_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
 from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, PlanWarning, Promote
+from backfill_assets.plan.warnings import of_kept
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.watch.notice import Notice
@@ -89,7 +90,7 @@ def print_plan(
         console.print(Text(one_line(f"{other.words} ")) + Text(one_line(other.command), style="bold"))
     print_frozen(plan, project)
     _print_cut_offs(plan, project)
-    print_warnings(plan.warnings)
+    print_plan_warnings(plan, project)
     for text in plan.texts:
         console.print(Text(text_line(text, project)))
     for sentence in (
@@ -277,6 +278,15 @@ def _change_lines(plan: Plan, name: str) -> list[Text]:
     word, _, rest = str(change).partition(":")
     head = Text(word, style=style.get(change.category, "dim")) + Text(f":{rest}" if rest else "")
     return [head, *given, *reads, *(Text(line, style="dim") for line in because), *how]
+
+
+def print_plan_warnings(plan: Plan, project: Project) -> None:
+    """Those of a plan; of models that it leaves as they are, only of which there are some."""
+    kept = of_kept(plan, project)
+    print_warnings([warning for warning in plan.warnings if warning not in kept])
+    if kept:
+        sentence, command = kept_warning_words(kept)
+        out().print(Text("warning ", style="yellow") + Text(f"{sentence} ") + Text(command, style="bold"))
 
 
 def print_warnings(warnings: Sequence[PlanWarning]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from backfill_assets.contracts.preflight import Gap
@@ -9,7 +10,7 @@ from backfill_assets.core.escaping import one_line
 from backfill_assets.core.model import Override
 from backfill_assets.core.wording import first_few
 from backfill_assets.plan.category import Category, Change
-from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote
+from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, PlanWarning, Promote
 from backfill_assets.promote.obstacle import Obstacle
 
 
@@ -55,3 +56,11 @@ def has_history(change: Change | None) -> bool:
 
 def override_words(word: Override) -> str:
     return f"the rows of version {word.version}, and its values in {first_few(word.columns)}, because: {word.reason}"
+
+
+def kept_warning_words(kept: Sequence[PlanWarning]) -> tuple[str, str]:
+    """That there are warnings about models that a plan leaves as they are, and the command that tells them."""
+    names = tuple(dict.fromkeys(warning.model for warning in kept))
+    command = " ".join(["backfill plan", *(f"--select {shlex.quote(name)}" for name in names)])
+    left = "which this plan leaves as it is" if len(names) == 1 else "which this plan leaves as they are"
+    return f"{len(kept)} about {first_few(names)}, {left}:", command

@@ -10,7 +10,7 @@ from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Override, Project
 from backfill_assets.plan.changed_texts import refuted, remedy
 from backfill_assets.plan.facts import Facts
-from backfill_assets.plan.stages import PlanWarning
+from backfill_assets.plan.stages import Plan, PlanWarning
 
 _MOST = 20
 """Columns that are listed where none is close to the one that is not there."""
@@ -33,6 +33,15 @@ def warnings(project: Project, models: Collection[str]) -> tuple[PlanWarning, ..
         if name in models
         for w in project.warnings.get(name, ())
     )
+
+
+def of_kept(plan: Plan, project: Project) -> tuple[PlanWarning, ...]:
+    """Those of a plan that are about the code of models which it leaves as they are, where nobody selected these: every
+    plan would tell them again."""
+    if plan.request.select:
+        return ()
+    about = warnings(project, plan.kept)
+    return tuple(warning for warning in plan.warnings if warning in about)
 
 
 def refuted_texts(project: Project, facts: Facts, models: Collection[str]) -> tuple[PlanWarning, ...]:
