@@ -1,7 +1,8 @@
 """Where are a run's signs of life? A small file a process in `_control/runs/`, written again every few seconds.
 
 Not a commit of a control table: that would be seventeen thousand a day. What is in the folder decides nothing about
-rows; should it be lost, `status` takes running batches for stopped ones until their runs write it again.
+rows; should it be lost, `status` takes running batches for stopped ones until their runs write it again. The locks of
+`turn_lock.py` lie there as well.
 """
 
 from __future__ import annotations

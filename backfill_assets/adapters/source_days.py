@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime
+from itertools import takewhile
 from typing import Any, cast
 from urllib.parse import unquote
 
@@ -81,8 +82,9 @@ def days_of_files(
     source: Source, files: Sequence[SourceFile], known: KnownDays | None, *, all_or_none: bool = False
 ) -> dict[SourceFile, Ranges | None]:
     """The time of the rows of each file of a source that has a time column; None of those that do not say it. What is
-    known is not read again. `all_or_none`: the others are not looked at once one does not say it."""
-    read = readable_texts(source, files)
+    known is not read again. `all_or_none`: those before the first one that does not say it; what follows is not looked
+    at."""
+    read, began = readable_texts(source, files), datetime.now(UTC)
     before = known.read(source, read, files) if known else {}
     days: dict[SourceFile, Ranges | None] = {**before}
     unread = [file for file in files if file not in before]
@@ -91,7 +93,10 @@ def days_of_files(
         if span is None and all_or_none:
             break
     if known and any(days[file] is not None for file in unread if file in days):
-        known.keep(source, read, days)
+        as_listed = frozenset(files_at(source.path or ""))  # one that was written since may be another than was read
+        known.keep(source, read, {file: span for file, span in days.items() if file in as_listed}, began=began)
+    if all_or_none:
+        return {file: days[file] for file in takewhile(lambda file: days.get(file) is not None, files)}
     return days
 
 

@@ -29,6 +29,7 @@ from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.source_ready import ready_until
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.adapters.table_storage import DeltaTableStorage
+from backfill_assets.adapters.turn_lock import only_builder
 from backfill_assets.adapters.warehouse import open_store
 from backfill_assets.adapters.writer_lease import writing
 from backfill_assets.build.bench import Workbench
@@ -52,7 +53,7 @@ from backfill_assets.project.records import Records
 from backfill_assets.project.settings import cache_folder, project_root
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, refuse_other_letters
-from backfill_assets.state.heartbeats import routine_at_work, runs_at_work
+from backfill_assets.state.heartbeats import routine_at_work
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.provisional import provisional_parts
 from backfill_assets.state.read_only import ReadOnlyStore
@@ -254,7 +255,7 @@ class Context:
             run=run,
             beating=partial(sending_heartbeats, self.warehouse, run),
             heard=partial(check_heard, self.warehouse, run),
-            others=partial(self._other_runs, run),
+            only_builder=partial(only_builder, self.warehouse),
             lease=partial(writing, self.warehouse, self.control.writer_leases, run),
             environment=self.environment,
             now=now,
@@ -276,13 +277,6 @@ class Context:
         return Hold(
             windows=self.project.settings.windows, regardless=regardless, waits=waits, routine=routine, now=self.clock
         )
-
-    def _other_runs(self, run: str) -> frozenset[str]:
-        """The runs at work beside this one; none where the store is away for a moment: the tables' logs refuse one of
-        two that commit at once."""
-        with suppress(OSError):
-            return runs_at_work(read_heartbeats(self.warehouse), home=machine_name(), alive=is_running) - {run}
-        return frozenset()
 
     def engine(self) -> Engine:
         """The engine over the process's Spark session, opened by the first call."""

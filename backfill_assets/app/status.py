@@ -191,8 +191,7 @@ def read_status(context: Context) -> ProjectStatus:
         state = facts.standing.get(name) if pointer and pointer.version == version else None
         red = state.failed if state else NOTHING
         missing = model.expected(facts.now) - covered.complete
-        final = covered.complete - covered.partial  # a batch of these only found that another run built them
-        begun = [e for e in unfinished(mine) if Ranges((e.interval,)) - final]
+        begun = unfinished(mine)
         why = {e.run: why_stopped(beats, e.run, home=here, alive=is_running) for e in begun}
         running = tuple(e for e in begun if not why[e.run])
         stopped = [Stopped(entry=e, why=why[e.run]) for e in begun if why[e.run] and missing & Ranges((e.interval,))]

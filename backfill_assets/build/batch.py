@@ -12,8 +12,8 @@ from backfill_assets.build.bisect import bisect
 from backfill_assets.build.copying import Sources, copied_entries, copy, origins, remedy, scoped_entries
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import BatchDivided, BatchDone, BatchStarted
-from backfill_assets.build.recheck import removals_of, removed
-from backfill_assets.build.turns import let_go, missing_in_turn
+from backfill_assets.build.recheck import current_coverage, removals_of, removed
+from backfill_assets.build.turns import LOOK_AGAIN, tell_who_builds
 from backfill_assets.build.worker import Worker, must_record
 from backfill_assets.core.errors import BackfillError, BuildError, HeldError, RunEndedError
 from backfill_assets.core.intervals import Interval, Ranges
@@ -26,8 +26,8 @@ from backfill_assets.state.tables import DataCommit
 
 def build_batch(worker: Worker, interval: Interval, *, last: bool = False) -> None:
     """Build one batch, with another attempt after an error that may pass, and without what of it is bad. Each part
-    and attempt begins when a batch may; what may not begin any more is left as it is. What another run builds is put
-    off; as one of the `last`, with nothing else to do, it waits for that run."""
+    and attempt begins when a batch may; what may not begin any more is left as it is. What another process builds is
+    put off; as one of the `last`, with nothing else to do, it waits for that one."""
     stop, model = worker.bench.stop, worker.job.model
     if stop.is_set():
         return
@@ -49,7 +49,7 @@ def _try(worker: Worker, interval: Interval, retries: int, last: bool) -> BuildE
     if stop.is_set():
         return _interrupted(worker, interval)
     try:
-        persist(worker, interval, retries, lambda attempt: _build(worker, interval, attempt, last))
+        persist(worker, interval, retries, lambda attempt: _build_in_turn(worker, interval, attempt, last))
     except BackfillError as refusal:
         error = _build_error(refusal)
         if isinstance(error, RunEndedError):
@@ -64,39 +64,52 @@ def _try(worker: Worker, interval: Interval, retries: int, last: bool) -> BuildE
     return None
 
 
-def _build(worker: Worker, interval: Interval, attempt: int, last: bool) -> None:
-    """Build what of a batch is still missing, once that may begin."""
+def _build_in_turn(worker: Worker, interval: Interval, attempt: int, last: bool) -> None:
+    """Build it once that may begin, and no other process does. Who waits for one has begun nothing."""
+    bench, name, told = worker.bench, worker.job.model.name, False
+    while bench.may_begin():
+        with bench.only_builder(name, worker.job.version, interval) as mine:
+            if mine:
+                _build(worker, interval, attempt)
+                return
+        if not last:
+            worker.put_off(interval)
+            return
+        if not told:
+            tell_who_builds(worker, interval)
+        told = True
+        bench.sleep(LOOK_AGAIN)
+    raise HeldError(f"nothing of {name} {interval} was begun")
+
+
+def _build(worker: Worker, interval: Interval, attempt: int) -> None:
+    """Build what of a batch is still missing."""
     bench, name, version = worker.bench, worker.job.model.name, worker.job.version
-    if not bench.may_begin(lambda why: let_go(worker, interval, why)):
-        raise HeldError(f"nothing of {name} {interval} was begun")
     if is_adopted(version):
         raise BuildError(
             f"nothing is written to the adopted table of {name}",
             why=f"{interval} is not of it",
             fix=f"backfill apply --restate {name}:{interval} computes it beside",
         )
+    have = current_coverage(bench, name)[0][name]
     copied = bench.copies.get(name, NO_COPY)
     if copied.version != version:  # a plan that was stored may be of other code
         copied = NO_COPY
-    left = Ranges((interval,))
-    while rest := left.span:
-        begun = worker.entry(Kind.STARTED, rest, batch=new_id(), attempt=attempt, reason=bench.hold.exception())
-        missing = missing_in_turn(worker, begun, wait=last)
-        if missing is None:
-            worker.put_off(rest)
-            return
-        left = left & missing
-        for piece in [*(left & copied.covers), *(left - copied.covers)][:1]:  # of one commit; then what is left
-            _commit(worker, piece, begun, copied.cut(Ranges((piece,)) & copied.covers))
-            left = left - Ranges((piece,))
+    missing = Ranges((interval,)) - have.built - have.empty
+    for piece in missing & copied.covers:
+        _commit(worker, piece, attempt, copied.cut(Ranges((piece,))))
+    for piece in missing - copied.covers:
+        _commit(worker, piece, attempt, NO_COPY)
 
 
-def _commit(worker: Worker, piece: Interval, begun: Entry, copied: Copied) -> None:
-    """Compute, or copy, what one commit of a batch that has begun brings, and record it."""
+def _commit(worker: Worker, piece: Interval, attempt: int, copied: Copied) -> None:
+    """Compute, or copy, what one commit brings, and record it."""
     bench, name, cadence = worker.bench, worker.job.model.name, worker.job.model.cadence
-    job, batch, attempt = worker.job_of(piece), begun.batch, begun.attempt
+    job, batch = worker.job_of(piece), new_id()
     bench.listen(BatchStarted(model=name, interval=piece, attempt=attempt))
     began = time.monotonic()
+    exception = bench.hold.exception()
+    _record(worker, worker.entry(Kind.STARTED, piece, batch=batch, attempt=attempt, reason=exception))
     if removals_of(bench, name) != worker.removals:  # after the record: the janitor looks there
         raise removed(name)
     with must_record():

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
-from backfill_assets.build.hold import Hold, untold
+from backfill_assets.build.hold import Hold
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pin import Pins
@@ -31,6 +31,11 @@ def _always() -> None:
 def _no_lease(model: str, version: str) -> AbstractContextManager[Callable[[], None]]:
     """Where the tables' own logs keep writers apart."""
     return nullcontext(_always)
+
+
+def _alone(model: str, version: str, interval: Interval) -> AbstractContextManager[bool]:
+    """Where there is no other process."""
+    return nullcontext(True)
 
 
 def _nothing(_: Engine) -> None:
@@ -82,8 +87,9 @@ class Workbench:
     """Gives signs of life for the run while its block runs."""
     heard: Callable[[], None] = _always
     """Raises StateError when others may take the run for stopped: asked before each write."""
-    others: Callable[[], Collection[str]] = tuple
-    """The other runs that are at work in the warehouse, by their names in the ledger."""
+    only_builder: Callable[[str, str, Interval], AbstractContextManager[bool]] = _alone
+    """Whether no other process builds some of an interval of a model's version while the block runs. It is not waited
+    for."""
     lease: Callable[[str, str], AbstractContextManager[Callable[[], None]]] = _no_lease
     """That this process writes to a model's version while the block runs, where only one may. What it gives makes that
     known in the table, before a row is written. Both raise StateError when another process writes there."""
@@ -94,9 +100,9 @@ class Workbench:
     stop: threading.Event = field(default_factory=threading.Event)
     """Set it to stop: what runs is interrupted, what waits is not begun, what is done is kept."""
 
-    def may_begin(self, held: Callable[[str], None] = untold) -> bool:
-        """Wait until a batch may begin, once `held` was told why; False where none begins any more."""
-        return self.hold.may_begin(self.stop, self.listen, held)
+    def may_begin(self) -> bool:
+        """Wait until a batch may begin; False where none begins any more."""
+        return self.hold.may_begin(self.stop, self.listen)
 
     def pointers(self) -> Mapping[str, Pointer]:
         """What is shown, as builds see it."""

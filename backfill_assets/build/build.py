@@ -299,7 +299,7 @@ def create_hollow(bench: Workbench, name: str, heads: Mapping[tuple[str, str], i
 
 
 def _run_all(worker: Worker, batches: Sequence[Interval]) -> None:
-    """Run the batches, `batch_concurrency` at a time, until all are done or the bench stops: those that another run
+    """Run the batches, `batch_concurrency` at a time, until all are done or the bench stops: those that another process
     builds when there is nothing else to do."""
     _run_some(worker, batches, last=False)
     if later := worker.take_later():

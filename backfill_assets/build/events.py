@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.state.changes import Changes
+from backfill_assets.state.entries import Entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,12 +28,17 @@ class BatchStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchWaits:
-    """Another run builds it, since then: this one waits until that has ended or stopped."""
+    """Another process builds some of it: this one waits until that is done. `other` is that one's batch, as far as the
+    ledger knows it."""
 
     model: str
     interval: Interval
-    run: str
-    since: datetime
+    other: Entry | None
+
+    @property
+    def by(self) -> str:
+        """Who builds it, in words."""
+        return f"run {self.other.run}, since {self.other.at:%Y-%m-%d %H:%M:%S} UTC" if self.other else "another process"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,10 +29,6 @@ def _nothing() -> str:
     return ""
 
 
-def untold(_: str) -> None:
-    """Where nothing has begun that is held."""
-
-
 @dataclass(slots=True, kw_only=True)
 class Hold:
     """What holds a run up between its batches. Asked by several threads."""
@@ -74,10 +70,8 @@ class Hold:
         """Why no batch may begin right now; "" where one may."""
         return self.ended or self._why()[0]
 
-    def may_begin(self, stop: threading.Event, listen: Listener, held: Callable[[str], None] = untold) -> bool:
-        """Wait until a batch may begin, once `held` was told why; False where none begins any more, as the run stops or
-        does not wait."""
-        told = False
+    def may_begin(self, stop: threading.Event, listen: Listener) -> bool:
+        """Wait until a batch may begin; False where none begins any more, as the run stops or does not wait."""
         while not stop.is_set() and not self.ended:
             why, seconds = self._why()
             if over := self.plan_ended():
@@ -87,9 +81,6 @@ class Hold:
             if not why:
                 return True
             if self.waits:
-                if not told:
-                    held(why)
-                told = True
                 self.sleep(stop, seconds)
         return False
 

@@ -51,7 +51,7 @@ class Worker:
     results: list[AuditResult] = field(default_factory=list[AuditResult])
     rowless: list[Interval] = field(default_factory=list[Interval])
     later: list[Interval] = field(default_factory=list[Interval])
-    """Batches that another run builds: looked at again when there is nothing else to do."""
+    """Batches that another process builds: looked at again when there is nothing else to do."""
     rows: int = 0
     bytes: int = 0
     changes: Changes | None = None
@@ -104,7 +104,7 @@ class Worker:
                 self.seconds[phase] += time.monotonic() - began
 
     def put_off(self, interval: Interval) -> None:
-        """Leave a batch to the run that builds it, until all else is done."""
+        """Leave a batch to the process that builds it, until all else is done."""
         with self.lock:
             self.later.append(interval)
 

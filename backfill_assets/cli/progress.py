@@ -83,7 +83,7 @@ class _Bars:
                 case BatchStarted():
                     pass
                 case BatchWaits():
-                    self._bars.console.print(styled("[yellow]waiting[/] {}", _other(event)))
+                    self._bars.console.print(styled("[yellow]waiting[/] {}", _waits(event)))
                 case BatchDone():
                     self._rows[event.model] += event.rows
                     rows, spent = self._rows[event.model], time.monotonic() - self._began[event.model]
@@ -137,7 +137,7 @@ class _Lines:
             case BatchStarted():
                 pass
             case BatchWaits():
-                self._say(f"waiting: {_other(event)}")
+                self._say(f"waiting: {_waits(event)}")
             case BatchDone():
                 self._done[event.model] += event.intervals
                 at = f"{self._done[event.model]}/{self._total[event.model]}"
@@ -172,9 +172,9 @@ class _Lines:
         self._console.print(text, highlight=False, markup=False)
 
 
-def _other(event: BatchWaits) -> str:
+def _waits(event: BatchWaits) -> str:
     """Who builds what this run wants as well."""
-    return f"the run {event.run} builds {event.model} {event.interval} since {event.since:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{event.model} {event.interval} is built by {event.by}"
 
 
 def _held(event: Held) -> str:

@@ -191,8 +191,7 @@ def tell(info: Callable[[str], None], warning: Callable[[str], None]) -> Listene
             case BatchStarted():
                 info(f"{event.model}: building {event.interval}" + _attempt(event.attempt))
             case BatchWaits():
-                since = f"{event.since:%Y-%m-%d %H:%M:%S} UTC"
-                info(f"{event.model}: waiting for {event.interval}, which the run {event.run} builds since {since}")
+                info(f"{event.model}: waiting for {event.interval}, which is built by {event.by}")
             case BatchDone():
                 info(f"{event.model}: {event.interval} built, {event.rows} rows in {event.seconds:.1f} s")
             case Audited():

@@ -38,11 +38,6 @@ def routine_at_work(beats: Sequence[Heartbeat], *, home: str, alive: Callable[[i
     return f"{run} (since {runs[run]} UTC)" if run and runs[run] else run
 
 
-def runs_at_work(beats: Sequence[Heartbeat], *, home: str, alive: Callable[[int], bool]) -> frozenset[str]:
-    """The runs that are, as the process that asks can tell."""
-    return frozenset(run for run in {beat.run for beat in beats} if not why_stopped(beats, run, home=home, alive=alive))
-
-
 def why_silent(beats: Iterable[Heartbeat], process: str) -> str:
     """Why a process is taken for stopped, whatever runs there; "" while it gives signs of life."""
     mine = [beat for beat in beats if beat.process == process]

@@ -13,7 +13,7 @@ import pytest
 from backfill_assets.adapters import source_days as module
 from backfill_assets.adapters.known_days import KnownDays
 from backfill_assets.adapters.source_changes import SourceChanges
-from backfill_assets.adapters.source_days import file_days, source_days
+from backfill_assets.adapters.source_days import file_days, source_days, source_parts
 from backfill_assets.core.model import Source
 
 AN_HOUR = 3600
@@ -104,6 +104,45 @@ def test_what_was_just_written_is_not_remembered(tmp_path: Path, read: list[str]
     assert source_days(source, {}, known) == source_days(source, {})
 
 
+def test_what_was_written_while_it_was_read_is_not_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was listed as one, read as another, and is the first one again: a restore keeps a file's time."""
+    data, known = tmp_path / "data", KnownDays(tmp_path / "cache")
+    file = put(data, "a.json", "2024-01-03 05:00:00")
+    first, then = file.read_text(), file.stat()
+    source = a_source(data)
+
+    def overwritten(listed: module.SourceFile, *rest: object, **more: object) -> object:
+        put(data, "a.json", "2024-01-09 05:00:00", ago=AN_HOUR / 2)
+        return file_days(listed, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "file_days", overwritten)
+    source_days(source, {}, known)
+    monkeypatch.undo()
+    file.write_text(first)
+    os.utime(file, ns=(then.st_atime_ns, then.st_mtime_ns))
+    assert source_days(source, {}, known) == source_days(source, {})
+
+
+def test_a_file_is_at_rest_by_the_time_of_its_listing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To read others took longer than a tick of the clock; it was written again meanwhile."""
+    data, known = tmp_path / "data", KnownDays(tmp_path / "cache")
+    file = put(data, "a.json", "2024-01-03 05:00:00", ago=0.1)
+    then = file.stat()
+    source = a_source(data)
+
+    def slowly(*args: object, **more: object) -> object:
+        found = file_days(*args, **more)  # type: ignore[arg-type]
+        time.sleep(2.1)
+        return found
+
+    monkeypatch.setattr(module, "file_days", slowly)
+    source_days(source, {}, known)
+    monkeypatch.undo()
+    put(data, "a.json", "2024-01-09 05:00:00")
+    os.utime(file, ns=(then.st_atime_ns, then.st_mtime_ns))
+    assert source_days(source, {}, known) == source_days(source, {})
+
+
 def test_what_cannot_be_told_is_asked_again(tmp_path: Path, read: list[str]) -> None:
     """A file that cannot be read today may be read tomorrow."""
     data, known = tmp_path / "data", KnownDays(tmp_path / "cache")
@@ -113,6 +152,18 @@ def test_what_cannot_be_told_is_asked_again(tmp_path: Path, read: list[str]) -> 
     source = a_source(data)
     assert source_days(source, {}, known) is None and source_days(source, {}, known) is None
     assert read == ["a.json", "a.json"]
+
+
+def test_the_parts_are_those_of_who_knows_nothing(tmp_path: Path) -> None:
+    """Where a file in the middle cannot be told, nothing is said of those behind it."""
+    data, known = tmp_path / "data", KnownDays(tmp_path / "cache")
+    for number in (1, 2, 3):
+        put(data, f"{number}.json", f"2024-01-0{number} 05:00:00")
+    source = a_source(data)
+    assert source_days(source, {}, known)
+    put(data, "2.json").write_text("no JSON\n")
+    assert source_parts(source, {}, known) == source_parts(source, {})
+    assert [part.days is None for part in source_parts(source, {}) or ()] == [False, True, True]
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"of": 1}', "[1, 2]", '{"of": "KEY", "files": {"PLACE": 3}}'])
