@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -37,8 +38,8 @@ def one_alone(rows: JobRows, job: Job, warehouse: str, commit: int, batch: Inter
     """An interval of a batch's commit, and where it differs when it is computed by itself.
 
     None where that tells nothing: the query goes interval by interval, or rows are carried over from what is shown, or
-    no two intervals have rows. What is different as well when the whole batch is computed again is not counted: that is
-    an order which is not fixed, and not the batch.
+    no interval has rows, or the only one has. What is different as well when the whole batch is computed again is not
+    counted: that is an order which is not fixed, or what the code keeps from one call to the next, and not the batch.
     """
     model = job.model
     if job.scope or job.taken or model.updated_at is not None:
@@ -49,36 +50,39 @@ def one_alone(rows: JobRows, job: Job, warehouse: str, commit: int, batch: Inter
     for at, count in table_rows(rows.location(job), commit).items():
         if batch.holds(at):
             there[model.cadence.floor(at)] += count
-    if len(+there) < 2:
-        return None
-    found = None
-    for start in to_try(+there, model.cadence):
+    found, unsteady = None, dict[str, None]()
+    for start in to_try(+there, batch, model.cadence):
         found = _tried(rows, job, warehouse, commit, batch, Interval(start, model.cadence.shift(start, 1)))
+        unsteady |= dict.fromkeys(found.unsteady)
         if not found.same:
             break
     check_pins(job)
-    return found
+    return found and replace(found, unsteady=tuple(unsteady))
 
 
-def to_try(there: Mapping[datetime, int], cadence: Cadence) -> list[datetime]:
-    """Which of these intervals, by their rows: of those between others, whichever way a model looks, the one with most
-    of them; with neighbours, if any has. Of two intervals both.
+def to_try(there: Mapping[datetime, int], batch: Interval, cadence: Cadence) -> list[datetime]:
+    """Which intervals of a batch, by the rows that they have: of those between others, whichever way a model looks, the
+    one with most of them; with neighbours, if any has. Of two intervals both. And the last one without rows: a batch's
+    limit, or what counts once a batch, leaves the first ones as they are.
 
-    >>> days = [datetime(2024, 1, day) for day in (1, 2, 3, 7, 9)]
-    >>> [day.day for day in to_try(dict.fromkeys(days, 1), Cadence.DAILY)]
-    [2]
-    >>> [day.day for day in to_try(dict.fromkeys(days[:2], 1), Cadence.DAILY)]
+    >>> days = [utc(f"2024-01-0{day}") for day in (1, 2, 3, 7, 9)]
+    >>> [day.day for day in to_try(dict.fromkeys(days, 1), Interval.of("2024-01-01", "2024-01-10"), Cadence.DAILY)]
+    [2, 8]
+    >>> [day.day for day in to_try(dict.fromkeys(days[:2], 1), Interval.of("2024-01-01", "2024-01-03"), Cadence.DAILY)]
     [2, 1]
     """
     starts = sorted(there)
+    if not starts:
+        return []
+    empty = [unit.start for unit in cadence.split(batch) if unit.start not in there][-1:]
     between = starts[1:-1]
     if not between:
-        return starts[::-1]
+        return [*(starts[::-1] if len(starts) > 1 else []), *empty]
 
     def fits(at: datetime) -> tuple[int, int, datetime]:
         return sum(cadence.shift(at, n) in there for n in (-1, 1)), there[at], at
 
-    return [max(between, key=fits)]
+    return [max(between, key=fits), *empty]
 
 
 def _tried(rows: JobRows, job: Job, warehouse: str, commit: int, batch: Interval, one: Interval) -> OneAlone:
@@ -87,10 +91,11 @@ def _tried(rows: JobRows, job: Job, warehouse: str, commit: int, batch: Interval
     schema = written.schema
     kept, alone = _sums(written, model, schema), _sums(_computed(rows, job, one, one), model, schema)
     differ = _differing(kept, alone)
-    if differ:
-        differ -= _differing(kept, _sums(_computed(rows, job, batch, one), model, schema))
-    columns = tuple(name for name in kept if name in differ and name != _ROWS)
-    return OneAlone(interval=one, columns=columns, rows=(kept[_ROWS], alone[_ROWS] if differ else kept[_ROWS]))
+    unsteady = _differing(kept, _sums(_computed(rows, job, batch, one), model, schema)) if differ else set[str]()
+    differ -= unsteady
+    columns, others = (tuple(name for name in kept if name in some - {_ROWS}) for some in (differ, unsteady))
+    there = kept[_ROWS], alone[_ROWS] if differ else kept[_ROWS]
+    return OneAlone(interval=one, columns=columns, rows=there, unsteady=others)
 
 
 def _computed(rows: JobRows, job: Job, batch: Interval, one: Interval) -> DataFrame:

@@ -9,9 +9,13 @@ are left to Hadoop (decision 0062).
 
 from __future__ import annotations
 
+import re
+import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
+from backfill_assets.adapters.durable import local
 from backfill_assets.adapters.own_jar import OwnJar
 
 LOCAL_FILES_JAR = OwnJar(
@@ -35,3 +39,23 @@ def local_files_settings(conf: Mapping[str, str]) -> dict[str, str]:
     """
     apart = conf.get("spark.master", "").startswith("local-cluster")
     return {} if apart or conf.keys() & _CLASSES.keys() else dict(_CLASSES)
+
+
+_UMASK = "spark.hadoop.fs.permissions.umask-mode"
+
+
+def umask_settings(conf: Mapping[str, str], warehouse: str) -> dict[str, str]:
+    """What rights a session leaves of what it makes: those of this process, and to the group all where a warehouse in a
+    folder is the group's. Hadoop would keep folders from the group whatever the account's umask. Nothing where `conf`
+    says it."""
+    if _UMASK in conf:
+        return {}
+    closed = 0o022
+    with suppress(OSError):  # not on Linux
+        if said := re.search(r"^Umask:\s*([0-7]+)", Path("/proc/self/status").read_text(), re.MULTILINE):
+            closed = int(said[1], 8)
+    folder = local(warehouse)
+    with suppress(OSError):  # nothing is there yet
+        if folder is not None and Path(folder).stat().st_mode & stat.S_IWGRP:
+            closed &= ~stat.S_IRWXG
+    return {_UMASK: f"{closed:03o}"}

@@ -65,12 +65,13 @@ def _refused(what: str, folders: list[Path]) -> SettingsError:
 
 
 def _folders(folder: Path, depth: int) -> Iterator[Path]:
-    """A folder, those in it so many levels down, and the logs of tables; not into what this account may not list."""
+    """A folder, those in it so many levels down, and the logs and partitions of tables; not into what this account may
+    not list."""
     yield folder
     if depth < 1 or not os.access(folder, os.R_OK | os.X_OK):
         return
     with os.scandir(folder) as entries:
         inside = sorted(Path(e.path) for e in entries if e.is_dir(follow_symlinks=False))
     for each in inside:
-        if depth > 1 or each.name == LOG:
+        if depth > 1 or each.name == LOG or "=" in each.name:
             yield from _folders(each, depth - 1 if each.name != LOG else 0)

@@ -14,7 +14,7 @@ from backfill_assets.adapters.class_archive import before_folders, sharing
 from backfill_assets.adapters.cluster import check_driver, python_of_executors
 from backfill_assets.adapters.commit_log import LOG_STORE_JAR, log_store_settings
 from backfill_assets.adapters.jvm import LOCK, current_jvm, errors_reach_people_as_ours, own_words, spare_test_tools
-from backfill_assets.adapters.local_disk import LOCAL_FILES_JAR, local_files_settings
+from backfill_assets.adapters.local_disk import LOCAL_FILES_JAR, local_files_settings, umask_settings
 from backfill_assets.adapters.machine import (
     JAVA_OPTIONS,
     all_compilers,
@@ -144,7 +144,7 @@ def _wanted(root: Path, settings: Settings) -> _Wanted:
     java = java_build()
     check_room(settings.warehouse)
     store = log_store_settings(conf) if is_s3(settings.warehouse) else {}
-    given |= store
+    given |= store | umask_settings(conf, settings.warehouse)
     jars = [str(LOG_STORE_JAR.checked())] if store else []
     if cluster_of(conf) is None:
         if local := local_files_settings(conf):

@@ -22,6 +22,7 @@ from backfill_assets.core.errors import (
     WriteConflictError,
 )
 from backfill_assets.core.masking import hide_values
+from backfill_assets.files.no_access import no_access
 from backfill_assets.plan.odd_files import IN_MICROSECONDS
 
 CONFLICTS = (
@@ -35,6 +36,8 @@ CONFLICTS = (
     "DELTA_METADATA_CHANGED",
 )
 VANISHED = ("FAILED_READ_FILE.FILE_NOT_EXIST", "PATH_NOT_FOUND", "java.io.FileNotFoundException")
+_CLOSED = re.compile(r"FileNotFoundException: (?:file:)?(/[^\n]*?) \(Permission denied\)")
+"""What Java says of a file that this account may not read, or make."""
 PAST = ("DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION", "DELTA_VERSION_NOT_FOUND")
 """Commits that are not kept."""
 DISK = ("No space left on device", "Disk quota exceeded", "Read-only file system")
@@ -218,6 +221,9 @@ def classified(
             why=f"a source cannot be read any more as the plan froze it: {why}",
             fix="end the plan (`backfill plans`, `backfill abandon ID`), then apply: it reads the source as it is",
         )
+    if closed := _CLOSED.search(text):
+        refused = no_access(closed[1])
+        return BuildError(f"{cannot}: {refused.what}", why=refused.why, fix=refused.fix)
     if any_of(VANISHED):
         return SourceChangedError(cannot, why=why, fix="bring the file back, or plan again: backfill plan")
     if _LOG_FILE.search(text):

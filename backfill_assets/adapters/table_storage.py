@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from backfill_assets.adapters.known_files import KnownFiles, KnownPart, all_ther
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Interval
+from backfill_assets.files.no_access import no_access
 from backfill_assets.project.object_store import SCHEME, arrow_path, raise_if_away, reaching
 from backfill_assets.state.tables import Readable, StoredTable
 from backfill_assets.state.versions import table_path
@@ -80,10 +82,16 @@ class DeltaTableStorage:
         system, path = arrow_path(table_path(self._warehouse, model, version))
         # The pointer to the checkpoint, then the newest commit first: what a crash leaves is the table as it once was.
         log = [i for i in _children(system, f"{path}/{LOG}", deep=True) if i.type == FileType.File]
-        for info in sorted(log, key=lambda i: i.base_name, reverse=True):
-            system.delete_file(info.path)
-        if system.get_file_info(path).type == FileType.Directory:
-            system.delete_dir(path)
+        try:
+            for info in sorted(log, key=lambda i: i.base_name, reverse=True):
+                system.delete_file(info.path)
+            if system.get_file_info(path).type == FileType.Directory:
+                system.delete_dir(path)
+        except PermissionError:
+            if "://" in self._warehouse:
+                raise
+            closed = (folder for folder, *_ in os.walk(path) if not os.access(folder, os.W_OK | os.X_OK))
+            raise no_access(next(closed, path)) from None
 
 
 def _problems(location: str, files: Sequence[IntervalFile], among: int, footers: bool) -> dict[str, str]:

@@ -21,6 +21,8 @@ class Alone:
 
     told: bool = False
     refusal: BuildError | None = None
+    unsteady: tuple[str, ...] = ()
+    """Columns of which the same batch gave other values once more, and nobody said that they may."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def check(self, job: Job, batch: Interval, ask: Callable[[], OneAlone | None]) -> None:
@@ -31,6 +33,7 @@ class Alone:
         with self.lock:
             if not self.told and (found := ask()) is not None:
                 self.told, self.refusal = True, None if found.same else _refusal(job.model, batch, found)
+                self.unsteady = () if job.model.allow_nondeterministic else found.unsteady
         self.begin(job, batch)
 
     def begin(self, job: Job, batch: Interval) -> None:

@@ -170,6 +170,7 @@ def _carry_out(
         built=Ranges.of(worker.built),
         red=red(worker.results),
         rowless=Ranges.of(worker.rowless),
+        unsteady=worker.alone.unsteady,
         failures=tuple(sorted(worker.failures, key=lambda f: f.interval)),
         waits=nothing.waits,
         results=tuple(worker.results),

@@ -119,6 +119,8 @@ class OneAlone:
     interval: Interval
     columns: tuple[str, ...]
     rows: tuple[int, int]
+    unsteady: tuple[str, ...] = ()
+    """Columns that have other values as well when the whole batch is computed once more: not the batch decides them."""
 
     @property
     def same(self) -> bool:

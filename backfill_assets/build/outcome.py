@@ -45,6 +45,8 @@ class Outcome:
     red: Ranges = NOTHING
     rowless: Ranges = NOTHING
     """What of the audited intervals passed without a row: nobody said that it must have some."""
+    unsteady: tuple[str, ...] = ()
+    """Columns of which a batch gave other values when it was computed once more."""
     failures: tuple[Failure, ...] = ()
     waits: tuple[Wait, ...] = ()
     results: tuple[AuditResult, ...] = ()
@@ -54,6 +56,17 @@ class Outcome:
     """What the batches of a merged model did to rows, together."""
     wall: float = 0.0
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def doubt(self) -> str:
+        """What is odd about rows that were built, in words; "" for nothing."""
+        if not self.unsteady:
+            return ""
+        return (
+            f"{self.model} has other values of {', '.join(self.unsteady)} each time that it is computed: nobody can "
+            "build these rows again. Take them from what it reads alone; or say why it does not matter: "
+            "allow_nondeterministic"
+        )
 
     @property
     def ok(self) -> bool:

@@ -59,6 +59,8 @@ def print_outcomes(plan: Plan, outcomes: Mapping[str, Outcome], project: Project
                     none,
                 )
             )
+        if outcome.doubt:
+            console.print(Text(outcome.doubt, style="yellow"))
         if outcome.changes is not None:
             console.print(
                 styled(
@@ -103,6 +105,7 @@ def outcomes_json(outcomes: Mapping[str, Outcome]) -> dict[str, object]:
             "built": o.built.to_plain(),
             "red": o.red.to_plain(),
             "rowless": o.rowless.to_plain(),
+            "unsteady": list(o.unsteady),
             "rows": o.rows,
             "bytes": o.bytes,
             "changes": to_plain(o.changes),

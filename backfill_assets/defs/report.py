@@ -48,6 +48,7 @@ def report(context: Context, step: dg.AssetExecutionContext, model: Model, outco
     downstream work as soon as it sees a materialization, so a red interval must never be reported.
     """
     if outcome.ok and not worked.problems:
+        _log_doubt(step, outcome)
         Log(step).info(done_text(context.project, model, outcome))
         shared = run_metadata(context, model, outcome) | dict(worked.metadata)
         for key, own in partition_metadata(context, model, outcome.green).items():
@@ -72,6 +73,7 @@ def log_outcome(
 ) -> None:
     """Log a materialization for each interval that was asked for and is good, and what the audits found. `more` is
     said of each."""
+    _log_doubt(step, outcome)
     shared = run_metadata(context, model, outcome) | dict(more or {})
     closed = outcome.green - outcome.partial  # an open interval has no partition yet
     for event in materializations(context, model, closed, shared):
@@ -80,6 +82,11 @@ def log_outcome(
     log_checks(context.project, step, model, outcome, results)
     for event in summary_evaluations(context.project, model, results):
         _log(step, event)
+
+
+def _log_doubt(step: Step, outcome: Outcome) -> None:
+    if outcome.doubt:
+        Log(step).warning(outcome.doubt)
 
 
 def log_checks(project: Project, step: Step, model: Model, outcome: Outcome, results: Sequence[AuditResult]) -> None:

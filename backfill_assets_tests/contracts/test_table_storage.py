@@ -16,6 +16,7 @@ from backfill_assets.adapters import table_storage
 from backfill_assets.adapters.caches import old_cache_files, remove_cache_files
 from backfill_assets.adapters.known_files import KnownFiles, all_there
 from backfill_assets.adapters.table_storage import DeltaTableStorage
+from backfill_assets.files.no_access import NoAccessError
 from backfill_assets.state.tables import Readable
 from backfill_assets_tests.fakes import days
 
@@ -235,6 +236,26 @@ def test_removal_deletes_the_log_newest_first(place: Path, monkeypatch: pytest.M
     assert gone[0] == "_last_checkpoint"
     assert commits == [f"{n:020}.json" for n in range(DAYS, -1, -1)]
     assert not (place / MODEL / VERSION).exists()
+
+
+def test_a_folder_that_the_account_may_not_empty(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one's: it is named, with whose it is; nothing for the maintainers."""
+    real, root = table_storage.arrow_path(str(place / MODEL / VERSION))
+    closed = next(p for p in (place / MODEL / VERSION).iterdir() if "=" in p.name)
+    access = os.access
+
+    class Theirs:
+        def __getattr__(self, name: str) -> object:
+            return getattr(real, name)
+
+        def delete_dir(self, path: str) -> None:
+            raise PermissionError(13, "Cannot delete directory entry")
+
+    monkeypatch.setattr(table_storage, "arrow_path", lambda location: (Theirs(), root))
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != closed and access(path, mode))
+    with pytest.raises(NoAccessError) as refused:
+        DeltaTableStorage(str(place)).remove(MODEL, VERSION)
+    assert str(closed) in refused.value.what and f"{closed} is of" in refused.value.why
 
 
 def test_only_our_old_cache_files_go(tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ DEPENDS = {
     "to_date": "SELECT ds, id, unsure, s FROM (SELECT ds, id, uuid() AS unsure, sum(v) OVER "
     f"(PARTITION BY date_trunc('MONTH', ds) ORDER BY id) AS s FROM base {WITHIN})",
     "lead": f"SELECT ds, max(id) AS id, lead(sum(v)) OVER (ORDER BY ds) AS s FROM base {WITHIN} GROUP BY ds",
+    "limit": f"SELECT ds, id FROM base {WITHIN} ORDER BY id LIMIT 320",
+    "first_seen": f"SELECT min(ds) AS ds, k AS id, count(*) AS n FROM base {WITHIN} GROUP BY k",
     "first": f"SELECT ds, id FROM base b {WITHIN} AND NOT EXISTS "
     "(SELECT 1 FROM base p WHERE p.ds >= :start AND p.ds < :end AND p.k = b.k AND p.id < b.id)",
 }
@@ -41,6 +43,7 @@ STANDS = {
     "window": "SELECT ds, id, f, s FROM (SELECT ds, id, f, sum(f) OVER (PARTITION BY k ORDER BY ds "
     "RANGE BETWEEN INTERVAL 2 DAYS PRECEDING AND CURRENT ROW) AS s FROM base "
     f"WHERE ds >= date_sub(:start, 2) AND ds < :end) {WITHIN}",
+    "sparse": f"SELECT ds, id FROM base {WITHIN} AND ds <> DATE'2024-01-04' AND k IN (SELECT DISTINCT k FROM raw.t)",
     "known": f"SELECT ds, id, f * 3.3 AS f FROM base {WITHIN} AND k IN (SELECT DISTINCT k FROM raw.t)",
     "types": "SELECT ds, k AS id, sum(f) AS f, sum(f) - sum(f) AS zero, map('n', 1) AS m, parse_json('{}') AS j, "
     f"CAST(0.1 AS DECIMAL(9, 2)) AS d, CAST('NaN' AS DOUBLE) AS nan FROM base {WITHIN} "
@@ -60,6 +63,21 @@ def {name}(base: DataFrame, interval) -> DataFrame:
     return {frame}
 '''
 SCHEMA = '"ds date, id long, s long"'
+STATE = '''\
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from backfill_assets import model
+
+SEEN = []
+
+
+@model(start="2024-01-01", grain=["ds"], batch_size=4, owner="ana@example.com")
+def state(base: DataFrame, interval) -> DataFrame:
+    """What it says of a day depends on how often it was called."""
+    SEEN.append(1)
+    return base.groupBy("ds").agg(F.sum("v").alias("v")).withColumn("runs", F.lit(len(SEEN)))
+'''
 OPAQUE = {
     "numbers": f'base.groupBy("k").applyInPandas(lambda d: d.assign(s=d.v.cumsum())[["ds", "id", "s"]], {SCHEMA})',
     "by_day": f'base.groupBy("ds").applyInPandas(lambda d: d.assign(s=d.v + 1)[["ds", "id", "s"]], {SCHEMA})',
@@ -83,6 +101,7 @@ def shop(tmp_path: Path) -> Path:
     pq.write_table(pa.table(rows), tmp_path / "data" / "a.parquet")
     models = {f"{n}.sql": HEADER.format(more=MORE.get(n, "")) + query for n, query in (DEPENDS | STANDS).items()}
     models |= {f"{n}.py": PYTHON.format(name=n, frame=frame) for n, frame in OPAQUE.items()}
+    models["state.py"] = STATE
     source = f"sources:\n  - name: raw.t\n    format: parquet\n    path: {tmp_path}/data\n    time_column: at\n"
     return write_project(tmp_path, models, sources=source, clock="2024-01-09")
 
@@ -96,6 +115,7 @@ def test_rows_that_depend_on_their_batch(spark: SparkSession, shop: Path) -> Non
     assert "other values of s than in the batch" in done["to_date"].failures[0].error, (
         "what is never the same counts not"
     )
+    assert {name: o.unsteady for name, o in done.items() if o.unsteady} == {"state": ("runs",)}
     for name in sorted(refused):
         assert not done[name].built, name
         assert "computed by itself, has" in done[name].failures[0].error

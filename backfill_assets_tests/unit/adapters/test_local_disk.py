@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,22 @@ def test_others_have_not(root: Path, spark: dict[str, str]) -> None:
     """Executors elsewhere have no such class, and a class that a project names stays."""
     found = config(root, **spark)
     assert "backfill_assets.LocalFiles" not in str(found) and str(LOCAL_FILES_JAR.path) not in str(found)
+
+
+def test_what_a_session_makes_has_the_rights_of_the_account(root: Path) -> None:
+    """By its umask, and for the group all in a warehouse that is the group's; a project may say it itself."""
+    key = "spark.hadoop.fs.permissions.umask-mode"
+    before = os.umask(0o027)
+    try:
+        root.chmod(0o755)
+        assert config(root)[key] == "027"
+        root.chmod(0o2775)
+        assert config(root)[key] == "007"
+        os.umask(0o002)
+        assert config(root)[key] == "002"
+        assert config(root, **{key: "077"})[key] == "077"
+    finally:
+        os.umask(before)
 
 
 @pytest.mark.parametrize("jar", JARS, ids=lambda jar: jar.path.name)

@@ -135,6 +135,15 @@ def test_doctor_looks(place: Path, close: Close, monkeypatch: pytest.MonkeyPatch
     for each in (place, *(p for p in place.rglob("*") if p.is_dir())):
         each.chmod(0o2770)
     assert "its group" in check_rights(str(place))
+    part = place / "daily" / "0123" / "ds=2024-01-01"
+    part.mkdir(parents=True)
+    part.chmod(0o2755)
+    for each in part.parents[:2]:
+        each.chmod(0o2770)
+    with pytest.raises(SettingsError, match="may not use 1 folders") as refused:
+        check_rights(str(place))
+    assert "ds=2024-01-01 is of" in refused.value.why
+    part.chmod(0o2770)
     close(place / "_control" / "salt")
     assert "can approve and promote" in check_rights(str(place))
     close(place / "_control" / "plans")

@@ -214,6 +214,14 @@ def test_what_comes_of_each_kind(kind: type[BuildError], again: bool, divided: b
     assert (kind.retryable, kind.divisible) == (again, divided)
 
 
+def test_a_folder_that_this_account_may_not_write_to(tmp_path: Path) -> None:
+    """Java says that there is no such file: neither did one go, nor is a source at fault."""
+    said = JavaCause("java.io.FileNotFoundException", f"{tmp_path}/ds=2024-01-02/part-0.parquet (Permission denied)")
+    error = classified([TASK, JavaCause(said.kind, f"{said.kind}: {said.message}")], "build m 2024-01-02", root=ROOT)
+    assert not error.retryable and "may not use" in error.what and f"{tmp_path} is of" in error.why
+    assert "chmod g+s" in error.fix and "bring the file back" not in error.fix
+
+
 def test_an_exception_without_java_is_its_own_cause() -> None:
     """Also one whose text cannot be had, because the JVM that knows it is gone."""
 

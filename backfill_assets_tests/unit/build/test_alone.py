@@ -80,6 +80,18 @@ def test_a_batch_that_tells_nothing_leaves_it_to_the_next() -> None:
     assert "2024-01-07..2024-01-09" in {str(f.interval) for f in outcome.failures}
 
 
+def test_values_that_are_others_each_time_are_told() -> None:
+    """They do not depend on the batch, so it is built; but for a model that says why that does not matter."""
+    for reason in ("", "an id to look at"):
+        world = World(a_model("a", "raw", allow_nondeterministic=reason))
+        world.engine.other = lambda job, batch: OneAlone(
+            interval=days("03"), columns=(), rows=(10, 10), unsteady=("runs", "id")
+        )
+        outcome = build(world.bench(), "a", ranges(TEN))
+        assert outcome.ok and bool(outcome.unsteady) is not bool(reason)
+        assert ("a has other values of runs, id each time that it is computed" in outcome.doubt) is not bool(reason)
+
+
 def test_the_look_is_no_part_of_a_batchs_time() -> None:
     """By which batches are sized."""
     world = World(a_model("a", "raw"))
