@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.errors import PlanError
-from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.segments import NO_ROWS, Segments, logic_of
 from backfill_assets.plan.adoption import kept_older
@@ -32,6 +32,9 @@ class Withdrawn:
     version: str
     intervals: Ranges
     named: bool
+    replaced: Ranges = NOTHING
+    """Of which environments show other rows, that were restated or settled since: nothing is missing there, and older
+    releases, which showed these, cannot be gone back to."""
 
 
 def declare_empty(
@@ -109,7 +112,9 @@ def withdraw(
             other = bool(logics - {(each, project.fingerprints[each]) for each in read})
             raise _refusal(name, seen) if named else _refusal_of_reader(name, seen, gone, other=other)
         gone[name] = parts
-        found.append(Withdrawn(model=name, version=version, intervals=parts, named=bool(named)))
+        since = [s.covers for (each, v), s in shown.items() if each == name and logic_of(v) == version]
+        replaced = parts & Ranges.of(part for covers in since for part in covers)
+        found.append(Withdrawn(model=name, version=version, intervals=parts, named=bool(named), replaced=replaced))
         said = f"{reason or 'withdrawn'} (by {by})"
         blank = {"kind": Kind.WITHDRAWN, "model": name, "version": version, "table_commit": head, "reason": said}
         # With the batch's name: should the table be made anew, what is said of its batches goes with them.

@@ -46,8 +46,15 @@ def print_withdrawn(done: Sequence[Withdrawn], project: Project) -> None:
         count = amount(part.intervals.count(project.models[part.model].cadence), project.models[part.model].cadence)
         why = "" if part.named else ", built from these"
         console.print(styled("[bold]{}[/] {} withdrawn{}: {}", part.model, count, why, short(part.intervals)))
-    if done:
+        if part.replaced:
+            console.print(
+                f"  {short(part.replaced)} is shown with other rows, restated or settled since: these stay, and "
+                "releases that showed the withdrawn ones cannot be gone back to"
+            )
+    if any(part.intervals - part.replaced for part in done):
         console.print(styled("They are missing now. Next: [bold]backfill apply[/]"))
+    elif done:
+        console.print("Nothing is missing.")
     else:
         console.print("Nothing to withdraw: all of it is missing already.")
 
@@ -57,6 +64,7 @@ def withdrawn_json(done: Sequence[Withdrawn]) -> dict[str, object]:
     return {
         "withdrawn": [
             {"model": d.model, "version": d.version, "named": d.named, "intervals": d.intervals.to_plain()}
+            | ({"replaced": d.replaced.to_plain()} if d.replaced else {})
             for d in done
         ]
     }

@@ -9,6 +9,7 @@ import pytest
 from backfill_assets.build.apply import apply
 from backfill_assets.build.ledger_edits import Withdrawn, declare_empty, withdraw
 from backfill_assets.build.outcome import Outcome
+from backfill_assets.cli.ledger_edits import print_withdrawn
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Cadence, Interval
 from backfill_assets.plan.facts import read_facts
@@ -140,6 +141,22 @@ def test_published_days_are_not_taken_away() -> None:
     carry_out(new)
     assert [w.model for w in take_back(new, ("d", days("02")))] == ["d", "r"], "the new version is nobody's yet"
     assert builds(world.plan()) == {}
+
+
+def test_days_that_are_shown_with_other_rows_are_said_not_to_be_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    """Restated or settled since. What was shown before goes, and with it the way back."""
+    world = World(D)
+    carry_out(world)
+    publish(world)
+    again = Request(restate=(("d", days("03")),))
+    carry_out(world, make_plan(world.project, world.facts(), again))
+    publish(world, again)
+    done = take_back(world, ("d", days("03")))
+    assert [(str(d.intervals), str(d.replaced)) for d in done] == [("2024-01-03", "2024-01-03")]
+    assert not world.plan().work, "nothing is missing"
+    print_withdrawn(done, world.project)
+    said = capsys.readouterr().out
+    assert "Nothing is missing." in said and "cannot be gone back to" in said and "They are missing" not in said
 
 
 def test_a_reader_that_is_published_is_named_with_what_it_read() -> None:
