@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from backfill_assets.project.draft import Draft, DraftRead
 from backfill_assets.project.fingerprint import python_logic
 from backfill_assets.project.header import parse_header
 from backfill_assets.python_models.pivots import open_pivots
-from backfill_assets.python_models.reads import build_reads, is_model_decorator
+from backfill_assets.python_models.reached import reached
+from backfill_assets.python_models.reads import Unseen, build_reads, is_model_decorator
 from backfill_assets.python_models.uses import uses_in_python
 
 INTERVAL = "interval"
@@ -58,10 +59,24 @@ def read_python_models(path: Path, root: Path, problems: list[Problem]) -> list[
             open_pivots=tuple(open_pivots(node, modules)),
             text=code,
             modules=(*(name for name, _ in modules), *files),
-            unseen=reads.unseen,
+            unseen=_not_of_others(reads.unseen, node, [other for other, _ in marked], modules),
         )
         for node, decorator in marked
     ]
+
+
+def _not_of_others(
+    unseen: Sequence[Unseen],
+    model: ast.FunctionDef,
+    models: Sequence[ast.FunctionDef],
+    modules: Sequence[tuple[str, ast.Module]],
+) -> tuple[Unseen, ...]:
+    """What a model may look at: all but what stands in other models' functions of its file, which it does not call."""
+    called = {id(each.node) for each in reached(model, modules)}
+    others = [node for node in models if id(node) not in called]
+    lines = {line for node in others for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+    own = modules[0][0]
+    return tuple(each for each in unseen if each.file != own or each.line not in lines)
 
 
 def _unread(path: Path, name: str, code: str) -> Draft:

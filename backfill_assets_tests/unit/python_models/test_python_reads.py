@@ -135,3 +135,38 @@ def test_docstrings_count_where_code_reads_them(tmp_path: Path) -> None:
         one = load_project(project(tmp_path, p_py=code)).fingerprints
         other = load_project(project(tmp_path, p_py=code.replace("Return on spend", "What came back"))).fingerprints
         assert (one == other) is same
+
+
+SEVERAL = """\
+import os
+
+from backfill_assets import model
+
+
+@model(owner="ana@example.com", start="2024-01-01", grain=["ds"], columns={"ds": "The day."})
+def looks(events, interval):
+    return events.where(os.environ["X"])
+
+
+@model(owner="ana@example.com", start="2024-01-01", grain=["ds"], columns={"ds": "The day."})
+def calls(events, interval):
+    return looks(events, interval)
+
+
+@model(owner="ana@example.com", start="2024-01-01", grain=["ds"], columns={"ds": "The day."})
+def plain(looks, interval):
+    return looks
+"""
+
+
+def test_each_model_of_a_file_is_warned_of_its_own(tmp_path: Path) -> None:
+    """And of what it calls; what all of them run is told of all."""
+    found = load_project(project(tmp_path, several_py=SEVERAL)).warnings
+    assert {name: [w.line for w in found[name]] for name in ("looks", "calls", "plain")} == {
+        "looks": [8],
+        "calls": [8],
+        "plain": [],
+    }
+    for_all = SEVERAL.replace("import model\n", 'import model\n\nHERE = os.environ["X"]\n')
+    found = load_project(project(tmp_path, several_py=for_all)).warnings
+    assert [len(found[name]) for name in ("looks", "calls", "plain")] == [2, 2, 1]
