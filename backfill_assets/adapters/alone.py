@@ -65,6 +65,7 @@ def to_try(there: Mapping[datetime, int], batch: Interval, cadence: Cadence) -> 
     one with most of them; with neighbours, if any has. Of two intervals both. And the last one without rows: a batch's
     limit, or what counts once a batch, leaves the first ones as they are.
 
+    >>> from backfill_assets.core.intervals import utc
     >>> days = [utc(f"2024-01-0{day}") for day in (1, 2, 3, 7, 9)]
     >>> [day.day for day in to_try(dict.fromkeys(days, 1), Interval.of("2024-01-01", "2024-01-10"), Cadence.DAILY)]
     [2, 8]
