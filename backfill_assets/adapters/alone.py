@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from backfill_assets.adapters.batch_rows import column, comparable, content_hash, latest
 from backfill_assets.adapters.inputs import check_pins, model_frame
 from backfill_assets.adapters.job_rows import JobRows
+from backfill_assets.adapters.spark_errors import died
 from backfill_assets.adapters.table_log import table_rows
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.build.engine import Job, OneAlone
@@ -52,7 +53,13 @@ def one_alone(rows: JobRows, job: Job, warehouse: str, commit: int, batch: Inter
             there[model.cadence.floor(at)] += count
     found, unsteady = None, dict[str, None]()
     for start in to_try(+there, batch, model.cadence):
-        found = _tried(rows, job, warehouse, commit, batch, Interval(start, model.cadence.shift(start, 1)))
+        one = Interval(start, model.cadence.shift(start, 1))
+        try:
+            found = _tried(rows, job, warehouse, commit, batch, one)
+        except Exception:
+            if start in there or died(f"compute {one} by itself") is not None:
+                raise
+            break  # what cannot be computed of nothing never is: batches have rows
         unsteady |= dict.fromkeys(found.unsteady)
         if not found.same:
             break

@@ -2,7 +2,7 @@
 
 Not a commit of a control table: that would be seventeen thousand a day. What is in the folder decides nothing about
 rows; should it be lost, `status` takes running batches for stopped ones until their runs write it again. The locks of
-`turn_lock.py` lie there as well.
+`turn_lock.py` lie below it.
 """
 
 from __future__ import annotations

@@ -45,17 +45,21 @@ _UMASK = "spark.hadoop.fs.permissions.umask-mode"
 
 
 def umask_settings(conf: Mapping[str, str], warehouse: str) -> dict[str, str]:
-    """What rights a session leaves of what it makes: those of this process, and to the group all where a warehouse in a
-    folder is the group's. Hadoop would keep folders from the group whatever the account's umask. Nothing where `conf`
-    says it."""
-    if _UMASK in conf:
+    """That a session leaves to the group what it makes in a warehouse that is the group's, in a folder: Hadoop would
+    keep it from the group whatever the account's umask. Others get no more than by that. Nothing where the warehouse is
+    no group's, or `conf` says it."""
+    folder = local(warehouse)
+    if folder is None or _UMASK in conf:
         return {}
-    closed = 0o022
+    with suppress(OSError):  # nothing is there yet
+        if Path(folder).stat().st_mode & stat.S_IWGRP:
+            return {_UMASK: f"{(_umask() & stat.S_IRWXO) | stat.S_IWOTH:03o}"}
+    return {}
+
+
+def _umask() -> int:
+    """That of this process; to ask the system for it would set it for a moment, for all threads."""
     with suppress(OSError):  # not on Linux
         if said := re.search(r"^Umask:\s*([0-7]+)", Path("/proc/self/status").read_text(), re.MULTILINE):
-            closed = int(said[1], 8)
-    folder = local(warehouse)
-    with suppress(OSError):  # nothing is there yet
-        if folder is not None and Path(folder).stat().st_mode & stat.S_IWGRP:
-            closed &= ~stat.S_IRWXG
-    return {_UMASK: f"{closed:03o}"}
+            return int(said[1], 8)
+    return 0o022

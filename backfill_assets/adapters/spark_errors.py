@@ -36,7 +36,7 @@ CONFLICTS = (
     "DELTA_METADATA_CHANGED",
 )
 VANISHED = ("FAILED_READ_FILE.FILE_NOT_EXIST", "PATH_NOT_FOUND", "java.io.FileNotFoundException")
-_CLOSED = re.compile(r"FileNotFoundException: (?:file:)?(/[^\n]*?) \(Permission denied\)")
+_CLOSED = re.compile(r"FileNotFoundException: (?:file:)?(/(?:(?! \()[^\n])*) \(Permission denied\)")
 """What Java says of a file that this account may not read, or make."""
 PAST = ("DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION", "DELTA_VERSION_NOT_FOUND")
 """Commits that are not kept."""

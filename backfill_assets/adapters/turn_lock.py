@@ -1,7 +1,8 @@
 """How does one process at a time build an interval of a version? By a lock on a part of a file, from begin to end.
 
 The part is the interval, in seconds: those of batches that overlap do so as well. The kernel gives a lock back when its
-process ends, however it ends. The files lie beside the signs of life, and go with those when nobody uses them.
+process ends, however it ends. The files are empty, one a version, and stay: to delete one that somebody is about to
+lock would let two build the same days.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import stat
 import struct
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -22,6 +24,18 @@ from backfill_assets.core.intervals import Interval
 _SET = getattr(fcntl, "F_OFD_SETLK", None)
 """A lock of an open file: of one batch, where several of a process run side by side. Linux has them."""
 _FIRST = datetime.fromisoformat("0001-01-01T00:00:00+00:00")
+_OPEN = set[int]()
+"""The files that this process has open: a fork of it, as of a pool in somebody's model, would keep their locks."""
+
+
+def _close_in_child() -> None:
+    for handle in _OPEN:
+        with suppress(OSError):
+            os.close(handle)
+    _OPEN.clear()
+
+
+os.register_at_fork(after_in_child=_close_in_child)
 
 
 @contextmanager
@@ -33,25 +47,36 @@ def only_builder(warehouse: str, model: str, version: str, interval: Interval) -
     each other.
     """
     folder = local(runs_folder(warehouse))
-    handle = _opened(folder, model, version) if folder is not None and _SET is not None else None
+    handle = _opened(Path(folder, "locks"), model, version) if folder is not None and _SET is not None else None
     if handle is None:
         yield True
         return
     try:
         yield _is_locked(handle, interval)
     finally:
+        _OPEN.discard(handle)
         os.close(handle)
 
 
-def _opened(folder: str, model: str, version: str) -> int | None:
+def _opened(folder: Path, model: str, version: str) -> int | None:
     name = hashlib.sha256(f"{model}\n{version}".encode()).hexdigest()
     with suppress(OSError):
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        handle = os.open(Path(folder, f"{name[:32]}.lock"), os.O_RDWR | os.O_CREAT, 0o666)
-        with suppress(OSError):
-            os.utime(handle)  # it is in use: nobody tidies it up
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+            _share(folder, stat.S_IRWXG)
+        handle = os.open(folder / f"{name[:32]}.lock", os.O_RDWR | os.O_CREAT, 0o666)
+        _OPEN.add(handle)
+        _share(folder / f"{name[:32]}.lock", stat.S_IRGRP | stat.S_IWGRP)
         return handle
     return None
+
+
+def _share(path: Path, rights: int) -> None:
+    """Give the group these rights where it may write to the folder: whatever the umask of who came first."""
+    with suppress(OSError):  # somebody else's
+        mode = path.stat().st_mode
+        if path.parent.stat().st_mode & stat.S_IWGRP and mode & rights != rights:
+            path.chmod(stat.S_IMODE(mode) | rights)
 
 
 def _is_locked(handle: int, interval: Interval) -> bool:
@@ -59,8 +84,8 @@ def _is_locked(handle: int, interval: Interval) -> bool:
     wanted = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, begin, end - begin, 0)
     try:
         fcntl.fcntl(handle, _SET or 0, wanted)
-    except (BlockingIOError, PermissionError):
+    except BlockingIOError:
         return False
-    except OSError:  # a disk that has none
+    except OSError:  # a disk that has none, or does not let this process have one
         return True
     return True

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Override, Project
+from backfill_assets.plan.category import Category
 from backfill_assets.plan.changed_texts import refuted, remedy
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan, PlanWarning
@@ -36,11 +37,13 @@ def warnings(project: Project, models: Collection[str]) -> tuple[PlanWarning, ..
 
 
 def of_kept(plan: Plan, project: Project) -> tuple[PlanWarning, ...]:
-    """Those of a plan that are about the code of models which it leaves as they are, where nobody selected these: every
-    plan would tell them again."""
+    """Those of a plan that are about the code of models which it leaves as they are, to the last column and in prod,
+    where nobody selected these: every plan would tell them again."""
     if plan.request.select:
         return ()
-    about = warnings(project, plan.kept)
+    moved = {name for name, _ in plan.moves} | plan.views.keys() | plan.reverts.keys() | {*plan.held}
+    moved |= {name for name, change in plan.changes.items() if change.category is not Category.UNCHANGED}
+    about = warnings(project, plan.kept.keys() - moved)
     return tuple(warning for warning in plan.warnings if warning in about)
 
 

@@ -71,12 +71,20 @@ def _not_of_others(
     models: Sequence[ast.FunctionDef],
     modules: Sequence[tuple[str, ast.Module]],
 ) -> tuple[Unseen, ...]:
-    """What a model may look at: all but what stands in other models' functions of its file, which it does not call."""
+    """What a model may look at: all but what stands in other models' functions of its file, which it does not call, and
+    which nothing else of the file mentions or could hand on."""
     called = {id(each.node) for each in reached(model, modules)}
-    others = [node for node in models if id(node) not in called]
+    rest = [node for node in modules[0][1].body if node not in models]
+    mentioned = {n.id for node in rest for n in ast.walk(node) if isinstance(n, ast.Name)}
+    others = [n for n in models if id(n) not in called and n.name not in mentioned and not _is_open(n)]
     lines = {line for node in others for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
     own = modules[0][0]
     return tuple(each for each in unseen if each.file != own or each.line not in lines)
+
+
+def _is_open(model: ast.FunctionDef) -> bool:
+    """Whether what a function does may reach others: by another decorator, or a variable of its module."""
+    return len(model.decorator_list) > 1 or any(isinstance(node, ast.Global) for node in ast.walk(model))
 
 
 def _unread(path: Path, name: str, code: str) -> Draft:

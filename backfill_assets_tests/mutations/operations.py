@@ -109,5 +109,6 @@ TURNS = (
     broken("turns: what is missing is asked in turn", "build/batch.py", "    missing = Ranges((interval,)) - have.built - have.empty\n", "    missing = Ranges((interval,))\n", "build/test_turns.py::test_what_was_built_meanwhile_is_not_built_again"),
     broken("turns: other batches first", "build/batch.py", "        if not last:\n", "        if False:\n", "build/test_turns.py::test_what_another_process_builds_is_put_off_until_all_else_is_done"),
     broken("turns: what was put off is built", "build/build.py", "    if later := worker.take_later():\n", "    if later := []:\n", "build/test_turns.py::test_what_another_process_builds_is_put_off_until_all_else_is_done"),
+    broken("turns: a fork keeps no lock", "adapters/turn_lock.py", "os.register_at_fork(after_in_child=_close_in_child)\n", "", "adapters/test_turn_lock.py::test_a_fork_keeps_nothing"),
     broken("turns: overlapping intervals", "adapters/turn_lock.py", "begin, end - begin, 0)", "begin, 1, 0)", "adapters/test_turn_lock.py::test_intervals_that_overlap"),
 )  # fmt: skip

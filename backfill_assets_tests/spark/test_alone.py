@@ -78,6 +78,18 @@ def state(base: DataFrame, interval) -> DataFrame:
     SEEN.append(1)
     return base.groupBy("ds").agg(F.sum("v").alias("v")).withColumn("runs", F.lit(len(SEEN)))
 '''
+PICKY = '''\
+from pyspark.sql import DataFrame
+
+from backfill_assets import model
+
+
+@model(start="2024-01-01", grain=["id"], batch_size=4, owner="ana@example.com")
+def picky(base: DataFrame, interval) -> DataFrame:
+    """A day without rows has no types: by itself it cannot be computed, and no batch is such a day."""
+    rows = base.where("ds <> DATE'2024-01-04'").select("ds", "id").collect()
+    return base.sparkSession.createDataFrame([(row.ds, row.id) for row in rows]).toDF("ds", "id")
+'''
 OPAQUE = {
     "numbers": f'base.groupBy("k").applyInPandas(lambda d: d.assign(s=d.v.cumsum())[["ds", "id", "s"]], {SCHEMA})',
     "by_day": f'base.groupBy("ds").applyInPandas(lambda d: d.assign(s=d.v + 1)[["ds", "id", "s"]], {SCHEMA})',
@@ -101,7 +113,7 @@ def shop(tmp_path: Path) -> Path:
     pq.write_table(pa.table(rows), tmp_path / "data" / "a.parquet")
     models = {f"{n}.sql": HEADER.format(more=MORE.get(n, "")) + query for n, query in (DEPENDS | STANDS).items()}
     models |= {f"{n}.py": PYTHON.format(name=n, frame=frame) for n, frame in OPAQUE.items()}
-    models["state.py"] = STATE
+    models |= {"state.py": STATE, "picky.py": PICKY}
     source = f"sources:\n  - name: raw.t\n    format: parquet\n    path: {tmp_path}/data\n    time_column: at\n"
     return write_project(tmp_path, models, sources=source, clock="2024-01-09")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.adapters.local_disk import LOCAL_FILES_JAR
+from backfill_assets.adapters.local_disk import LOCAL_FILES_JAR, umask_settings
 from backfill_assets.adapters.own_jar import OwnJar
 from backfill_assets.adapters.session import _wanted
 from backfill_assets.core.errors import SettingsError
@@ -50,16 +50,19 @@ def test_others_have_not(root: Path, spark: dict[str, str]) -> None:
 
 
 def test_what_a_session_makes_has_the_rights_of_the_account(root: Path) -> None:
-    """By its umask, and for the group all in a warehouse that is the group's; a project may say it itself."""
+    """For the group all in a warehouse that is the group's, and for others what the umask says, at most to read; else,
+    and where a project says it itself, it is Hadoop's to say, by whatever configuration."""
     key = "spark.hadoop.fs.permissions.umask-mode"
     before = os.umask(0o027)
     try:
         root.chmod(0o755)
-        assert config(root)[key] == "027"
+        assert key not in config(root)
+        assert not umask_settings({}, "s3://bucket/w") and not umask_settings({}, "hdfs://there/w")
         root.chmod(0o2775)
         assert config(root)[key] == "007"
-        os.umask(0o002)
-        assert config(root)[key] == "002"
+        for umask in (0o002, 0o022, 0):
+            os.umask(umask)
+            assert config(root)[key] == "002"
         assert config(root, **{key: "077"})[key] == "077"
     finally:
         os.umask(before)

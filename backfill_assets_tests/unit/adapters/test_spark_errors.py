@@ -220,6 +220,8 @@ def test_a_folder_that_this_account_may_not_write_to(tmp_path: Path) -> None:
     error = classified([TASK, JavaCause(said.kind, f"{said.kind}: {said.message}")], "build m 2024-01-02", root=ROOT)
     assert not error.retryable and "may not use" in error.what and f"{tmp_path} is of" in error.why
     assert "chmod g+s" in error.fix and "bring the file back" not in error.fix
+    gone = f"{said.kind}: {tmp_path}/a.csv (No such file or directory); chmod: /x (Permission denied)"
+    assert "bring the file back" in classified([TASK, JavaCause(said.kind, gone)], "build m", root=ROOT).fix
 
 
 def test_an_exception_without_java_is_its_own_cause() -> None:

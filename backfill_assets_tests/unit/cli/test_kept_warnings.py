@@ -8,7 +8,7 @@ import pytest
 
 from backfill_assets.app.plan import plan_request
 from backfill_assets_tests.projects import backfill_here, write_events, write_project
-from backfill_assets_tests.unsparked import promoted, unsparked
+from backfill_assets_tests.unsparked import build, promoted, unsparked
 
 HEADER = "/*\nstart: 2024-01-01\nowner: ana@example.com\ngrain: [ds, id]\n*/\n"
 DAILY = HEADER + "SELECT CAST(at AS DATE) AS ds, id FROM raw.events WHERE at >= :start AND at < :end"
@@ -43,3 +43,6 @@ def test_of_a_changed_model_all_of_it(shown: Path) -> None:
     said = backfill_here("plan", project=shown).out
     assert "warning models/odd.sql" in said and "warning 1 about odder, which this plan leaves as it is:" in said
     assert len(plan_request(unsparked(shown)).warnings) == 2
+    build(unsparked(shown))
+    said = backfill_here("plan", project=shown).out
+    assert "warning models/odd.sql" in said and "warning 1 about odder" in said, "it is not shown yet"

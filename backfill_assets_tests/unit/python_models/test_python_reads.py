@@ -170,3 +170,16 @@ def test_each_model_of_a_file_is_warned_of_its_own(tmp_path: Path) -> None:
     for_all = SEVERAL.replace("import model\n", 'import model\n\nHERE = os.environ["X"]\n')
     found = load_project(project(tmp_path, several_py=for_all)).warnings
     assert [len(found[name]) for name in ("looks", "calls", "plain")] == [2, 2, 1]
+
+
+@pytest.mark.parametrize(
+    "handed_on",
+    ["try:\n    again = looks\nexcept NameError:\n    pass\n", "ALL = [looks]\n", "def help():\n    return looks\n"],
+)
+def test_what_others_may_call_is_told_of_all(tmp_path: Path, handed_on: str) -> None:
+    """Where the file mentions a model's function elsewhere, nobody follows to whom it goes; nor what it writes."""
+    found = load_project(project(tmp_path, several_py=SEVERAL + "\n\n" + handed_on)).warnings
+    assert [w.line for w in found["plain"]] == [8]
+    writes = SEVERAL.replace("    return events.where(", "    global X\n    X = 1\n    return events.where(")
+    found = load_project(project(tmp_path, several_py=writes)).warnings
+    assert [w.line for w in found["plain"]] == [10]
