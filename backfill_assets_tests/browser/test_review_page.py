@@ -30,6 +30,7 @@ def served(make: Callable[[str], ASGIApp]) -> Iterator[str]:
     """An application, made for its address, on a port of its own; the address."""
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
+    listening.listen()  # a browser that is quicker than the server waits
     address = f"http://127.0.0.1:{listening.getsockname()[1]}"
     server = uvicorn.Server(uvicorn.Config(make(address), log_level="error", access_log=False))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
