@@ -79,18 +79,18 @@ def to_try(there: Mapping[datetime, int], batch: Interval, cadence: Cadence) -> 
     >>> [day.day for day in to_try(dict.fromkeys(days[:2], 1), Interval.of("2024-01-01", "2024-01-03"), Cadence.DAILY)]
     [2, 1]
     """
-    starts = sorted(there)
-    if not starts:
-        return []
-    empty = [unit.start for unit in cadence.split(batch) if unit.start not in there][-1:]
-    between = starts[1:-1]
-    if not between:
-        return [*(starts[::-1] if len(starts) > 1 else []), *empty]
 
     def fits(at: datetime) -> tuple[int, int, datetime]:
         return sum(cadence.shift(at, n) in there for n in (-1, 1)), there[at], at
 
-    return [max(between, key=fits), *empty]
+    starts = sorted(there)
+    if not starts:
+        return []
+    empty = [unit.start for unit in cadence.split(batch) if unit.start not in there][-1:]
+    if len(starts) == 1:
+        return empty
+    between = starts[1:-1]
+    return [*([max(between, key=fits)] if between else starts[::-1]), *empty]
 
 
 def _tried(rows: JobRows, job: Job, warehouse: str, commit: int, batch: Interval, one: Interval) -> OneAlone:

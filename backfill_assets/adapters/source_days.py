@@ -92,7 +92,7 @@ def days_of_files(
         days[file] = span
         if span is None and all_or_none:
             break
-    if known and any(days[file] is not None for file in unread if file in days):
+    if known and any(days.get(file) is not None for file in unread):
         as_listed = frozenset(files_at(source.path or ""))  # one that was written since may be another than was read
         known.keep(source, read, {file: span for file, span in days.items() if file in as_listed}, began=began)
     if all_or_none:

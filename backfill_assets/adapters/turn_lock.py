@@ -64,9 +64,10 @@ def _opened(folder: Path, model: str, version: str) -> int | None:
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
             _share(folder, stat.S_IRWXG)
-        handle = os.open(folder / f"{name[:32]}.lock", os.O_RDWR | os.O_CREAT, 0o666)
+        file = folder / f"{name[:32]}.lock"
+        handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
         _OPEN.add(handle)
-        _share(folder / f"{name[:32]}.lock", stat.S_IRGRP | stat.S_IWGRP)
+        _share(file, stat.S_IRGRP | stat.S_IWGRP)
         return handle
     return None
 

@@ -76,6 +76,11 @@ def _records(warehouse: str) -> Records:
     return Control.over(DeltaStore(warehouse)).versions.records()
 
 
+def _own_cache(project: Project) -> Path | None:
+    """The folder of what can be made again; None where a stranger may have put one into the project's folder."""
+    return None if project.settings.untrusted else cache_folder(project.root)
+
+
 @dataclass(kw_only=True)
 class Context:
     """A loaded project and where it lives. Nothing that needs a JVM is opened before it is used."""
@@ -114,8 +119,8 @@ class Context:
             loaded = under_known_names(loaded, versions)
             if versions:
                 loaded = with_hidden_columns(loaded, control.environments.read(loaded.settings.environment), versions)
-        # A stranger may have put a cache into the project's folder.
-        days = SourceDays(None if loaded.settings.untrusted else KnownDays(cache_folder(loaded.root) / "sources"))
+        cache = _own_cache(loaded)
+        days = SourceDays(KnownDays(cache / "sources") if cache else None)
         return cls(project=loaded, control=control, log=DeltaTableLog(loaded.settings.warehouse), days=days)
 
     @property
@@ -316,9 +321,8 @@ class Context:
     @property
     def storage(self) -> DeltaTableStorage:
         """The folders of the version tables."""
-        untrusted = self.project.settings.untrusted  # a stranger may have put a cache into the project's folder
-        known = None if untrusted else KnownFiles(cache_folder(self.project.root) / "files")
-        return DeltaTableStorage(self.warehouse, known)
+        cache = _own_cache(self.project)
+        return DeltaTableStorage(self.warehouse, KnownFiles(cache / "files") if cache else None)
 
     @property
     def retention(self) -> timedelta:

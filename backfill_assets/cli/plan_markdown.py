@@ -20,7 +20,7 @@ from backfill_assets.plan.scope_text import scope_words
 from backfill_assets.plan.sized_batches import sized_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
 from backfill_assets.plan.stages import Build, Plan
-from backfill_assets.plan.warnings import of_kept
+from backfill_assets.plan.warnings import parted
 from backfill_assets.promote.obstacle import Obstacle
 
 
@@ -89,8 +89,8 @@ def plan_markdown(
             f"**Declared equivalent** (same_as): `{word.model}` has {markdown(override_words(word))}"
             f" ({markdown_code(word.place)}).",
         ]
-    kept = of_kept(plan, project)
-    for warning in (warning for warning in plan.warnings if warning not in kept):
+    warnings, kept = parted(plan, project)
+    for warning in warnings:
         told = markdown(f"{warning.what}. {warning.why}; {warning.fix}.")
         lines += ["", f"Warning, {markdown_code(warning.place)}: {told}"]
     if kept:

@@ -28,7 +28,7 @@ from backfill_assets.plan.scope_text import scope_words
 from backfill_assets.plan.sized_batches import sized_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
 from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, PlanWarning, Promote
-from backfill_assets.plan.warnings import of_kept
+from backfill_assets.plan.warnings import parted
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.watch.notice import Notice
@@ -282,8 +282,8 @@ def _change_lines(plan: Plan, name: str) -> list[Text]:
 
 def print_plan_warnings(plan: Plan, project: Project) -> None:
     """Those of a plan; of models that it leaves as they are, only of which there are some."""
-    kept = of_kept(plan, project)
-    print_warnings([warning for warning in plan.warnings if warning not in kept])
+    told, kept = parted(plan, project)
+    print_warnings(told)
     if kept:
         sentence, command = kept_warning_words(kept)
         out().print(Text("warning ", style="yellow") + Text(f"{sentence} ") + Text(command, style="bold"))

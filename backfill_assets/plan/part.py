@@ -10,6 +10,7 @@ from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.wording import listed
 from backfill_assets.plan.sample import cut
+from backfill_assets.plan.select import asked_of_each
 from backfill_assets.plan.stages import Audit, Build, Plan
 
 Part = tuple[str, Interval]
@@ -19,11 +20,7 @@ Part = tuple[str, Interval]
 def part_plan(plan: Plan, project: Project, parts: Sequence[Part]) -> Plan:
     """The plan cut to these days of these models; nothing is promoted by it. Raises PlanError, naming all that are
     wrong, where it has nothing to build or audit there."""
-    asked: dict[str, Ranges] = {}
-    for name, days in parts:
-        model = project.models.get(name)
-        whole = model.cadence.cover(days) if model else days
-        asked[name] = asked.get(name, Ranges()) | Ranges((whole,))
+    asked = asked_of_each(project, parts)
     todo = {s.model: s.intervals & asked.get(s.model, Ranges()) for s in plan.work}
     if idle := [f"{name} {part}" for name, part in asked.items() if not todo.get(name)]:
         left = [f"{stage.model} {stage.intervals}" for stage in plan.work]

@@ -16,7 +16,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import NO_ROWS, Segments, revision_of
 from backfill_assets.plan.missing import wanted
 from backfill_assets.plan.own_change import OwnChange
-from backfill_assets.plan.select import one_of
+from backfill_assets.plan.select import asked_of_each, one_of
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage
 
@@ -86,10 +86,9 @@ def restatement(
     is taken up, one of later source data is another. Open intervals, and `lapsed` ones, are not among them: they are
     built again in any case. Raises PlanError for what the environment does not show; `itself` says why it does not.
     """
-    asked: dict[str, Ranges] = {}
-    for name, interval in restate:
-        model = _shown(project, environment, name, itself)
-        asked[name] = asked.get(name, Ranges()) | Ranges((model.cadence.cover(interval),))
+    for name, _ in restate:
+        _shown(project, environment, name, itself)
+    asked = asked_of_each(project, restate)
     patches: dict[str, Patch] = {}
     for name, model in project.models.items():
         pointer = environment.pointers.get(name)

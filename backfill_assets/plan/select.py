@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from backfill_assets.core.errors import UsageError
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.reach import reach
 from backfill_assets.plan.missing import upstream_models
@@ -55,3 +56,13 @@ def one_of(names: Sequence[str], name: str) -> str:
         why=f"there are: {', '.join(names) or 'no models'}",
         fix=f"did you mean {close[0]}?" if close else "name one of these",
     )
+
+
+def asked_of_each(project: Project, asked: Iterable[tuple[str, Interval]]) -> dict[str, Ranges]:
+    """Model → its whole intervals over all that was asked of it; of one that there is not, the time as it was asked."""
+    found: dict[str, Ranges] = {}
+    for name, time in asked:
+        model = project.models.get(name)
+        whole = model.cadence.cover(time) if model else time
+        found[name] = found.get(name, NOTHING) | Ranges((whole,))
+    return found

@@ -36,15 +36,15 @@ def warnings(project: Project, models: Collection[str]) -> tuple[PlanWarning, ..
     )
 
 
-def of_kept(plan: Plan, project: Project) -> tuple[PlanWarning, ...]:
-    """Those of a plan that are about the code of models which it leaves as they are, to the last column and in prod,
-    where nobody selected these: every plan would tell them again."""
+def parted(plan: Plan, project: Project) -> tuple[list[PlanWarning], list[PlanWarning]]:
+    """The warnings of a plan, and apart those about the code of models which it leaves as they are, to the last column
+    and in prod, where nobody selected these: every plan would tell them again."""
     if plan.request.select:
-        return ()
+        return [*plan.warnings], []
     moved = {name for name, _ in plan.moves} | plan.views.keys() | plan.reverts.keys() | {*plan.held}
     moved |= {name for name, change in plan.changes.items() if change.category is not Category.UNCHANGED}
     about = warnings(project, plan.kept.keys() - moved)
-    return tuple(warning for warning in plan.warnings if warning in about)
+    return [w for w in plan.warnings if w not in about], [w for w in plan.warnings if w in about]
 
 
 def refuted_texts(project: Project, facts: Facts, models: Collection[str]) -> tuple[PlanWarning, ...]:
