@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from backfill_assets.adapters.known_days import KnownDays
 from backfill_assets.adapters.log_entry import flaw
+from backfill_assets.adapters.mapped_columns import other_columns, physical_names
 from backfill_assets.adapters.source_days import (
     MOST_FILES,
     days_of_files,
@@ -70,23 +71,38 @@ def _delta(source: Source, path: str, since: int) -> SourceHistory:
     raw.reverse()
     reader = _Spans(source, path, table, known)
     changes: list[SourceChange] = []
+    described = [(number, a["metaData"]) for number, actions in raw for a in actions if "metaData" in a]
+    first = _first(path, table, known) if described else table
+    renamed = _renamed(first, described)
     for number, actions in raw:
         touched = reader.commit(actions)
-        if touched != NOTHING:
+        if number in renamed:
+            changes.append(SourceChange(name=f"commit {number} ({renamed[number]})", commit=number, touches=None))
+        elif touched != NOTHING:
             changes.append(SourceChange(name=f"commit {number}", commit=number, touches=touched))
-    return SourceHistory(changes=changes, since=known, head=head, tables=_tables(path, table, raw, known))
+    tables = [(number, str(said["id"])) for number, said in described]
+    if first is not None:
+        tables.insert(0, (known, str(first.metadata().id)))
+    return SourceHistory(changes=changes, since=known, head=head, tables=tables)
 
 
-def _tables(
-    path: str, table: Any, raw: Sequence[tuple[int, list[dict[str, Any]]]], known: int
-) -> Sequence[tuple[int, str]]:
-    """The table's ids, by the commit from which on it has each: a commit that replaces the table changes it."""
-    named = [(number, str(a["metaData"]["id"])) for number, actions in raw for a in actions if "metaData" in a]
-    first = table if not named else None
-    if named and known >= 0:
-        with suppress(StateError):
-            first = open_table(path, known)
-    return [*([(known, str(first.metadata().id))] if first is not None else []), *named]
+def _first(path: str, table: Any, known: int) -> Any:
+    """The table as it was before what its log tells; None where nobody can say."""
+    with suppress(StateError):
+        return open_table(path, known) if known >= 0 else None
+    return None
+
+
+def _renamed(first: Any, described: Sequence[tuple[int, Mapping[str, Any]]]) -> dict[int, str]:
+    """By commit, which names are of other columns from then on: a rename, or a drop before it, changes no file."""
+    names = physical_names(json.loads(first.schema().to_json())) if first is not None else {}
+    found: dict[int, str] = {}
+    for number, said in described:
+        now = physical_names(json.loads(said["schemaString"]))
+        if others := other_columns(names, now):
+            found[number] = f"another column is called {', '.join(others)}"
+        names |= now
+    return found
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from backfill_assets.adapters.csv_days import csv_days
 from backfill_assets.adapters.json_days import json_days
 from backfill_assets.adapters.known_days import KnownDays
+from backfill_assets.adapters.mapped_columns import physical_names
 from backfill_assets.adapters.parquet_footer import parquet_footer, python_value
 from backfill_assets.adapters.source_files import SourceFile, can_list, each_file, files_at
 from backfill_assets.adapters.source_table import source_table
@@ -148,10 +149,7 @@ def _values(column: Any) -> list[Any]:
 
 def physical_name(table: Any, column: str) -> str:
     """What a column is called in a Delta log: another name where the table maps columns. Lower-cased."""
-    for known in json.loads(table.schema().to_json())["fields"]:
-        if known["name"].lower() == column.lower():
-            return str(known.get("metadata", {}).get("delta.columnMapping.physicalName", known["name"])).lower()
-    return column.lower()
+    return physical_names(json.loads(table.schema().to_json())).get(column.lower(), column).lower()
 
 
 def readable_texts(source: Source, files: Sequence[SourceFile]) -> str | None:

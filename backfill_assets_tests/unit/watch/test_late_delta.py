@@ -178,6 +178,45 @@ def test_a_table_that_was_replaced_in_its_log_is_the_same(tmp_path: Path) -> Non
     assert "made anew" not in " ".join(lookout.said(NoticeKind.LATE))
 
 
+def describe(table: Path, commit: int, **physical: str) -> None:
+    """What `ALTER TABLE` writes where columns are mapped: the columns, by what files call them; no file."""
+    log = table / "_delta_log"
+    first = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
+    (metadata,) = [a["metaData"] for a in first if "metaData" in a]
+    (instants,) = [f for f in json.loads(metadata["schemaString"])["fields"] if f["name"] == "at"]
+    fields = [
+        {"name": name, "type": instants["type"] if known == "at" else "long", "nullable": True,
+         "metadata": {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": known}}
+        for number, (name, known) in enumerate(physical.items(), start=1)
+    ]  # fmt: skip
+    mapping = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "9"}
+    said = [
+        {"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}},
+        {"metaData": metadata | {
+            "schemaString": json.dumps({"type": "struct", "fields": fields}), "configuration": mapping}},
+    ]  # fmt: skip
+    (log / f"{commit:020}.json").write_text("".join(f"{json.dumps(action)}\n" for action in said))
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        ([{"at": "at", "n": "n", "day": "day"}, {"at": "at", "m": "n", "day": "day"}], ""),
+        ([{"at": "at", "m": "n", "N": "new", "day": "day"}], "another column is called n"),
+        ([{"at": "at", "day": "day"}, {"at": "at", "n": "new", "day": "day"}], "another column is called n"),
+    ],
+    ids=["only renamed", "its name is taken", "dropped and added anew"],
+)
+def test_a_name_that_is_of_another_column(tmp_path: Path, steps: list[dict[str, str]], said: str) -> None:
+    """No file changed, and every row has other values by that name; a column that has another name only fails whoever
+    reads it by the old one."""
+    lookout = a_lookout(tmp_path / "raw")
+    for commit, names in enumerate(steps, start=1):
+        describe(tmp_path / "raw", commit, **names)
+    assert lookout.late() == ({"daily": "2024-01-01..2024-01-10", "wide": "2024-01-01..2024-01-10"} if said else {})
+    assert said in " ".join(lookout.said(NoticeKind.LATE))
+
+
 def test_files_without_statistics_touch_everything(tmp_path: Path) -> None:
     """Nobody knows which days they hold: every day that was built before is named, and that this is why."""
     lookout = a_lookout(tmp_path / "raw")

@@ -1,0 +1,39 @@
+"""Which columns of its files does a Delta table call by which names? Where it maps them, a rename writes no row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_PHYSICAL = "delta.columnMapping.physicalName"
+
+
+def physical_names(schema: Mapping[str, Any]) -> dict[str, str]:
+    """Name → what files call it, as in a log: of all columns, and `a.b` of the fields in them. Names are lower-cased.
+
+    `schema`: a table's, as its log has it.
+
+    >>> physical_names({"type": "struct", "fields": [{"name": "A", "type": "long", "metadata": {}}]})
+    {'a': 'A'}
+    """
+    return dict(_named(schema, ""))
+
+
+def other_columns(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """The names by which another column is read than before.
+
+    >>> other_columns({"a": "col-1", "b": "col-2"}, {"a": "col-2", "c": "col-3"})
+    ['a']
+    """
+    return sorted(name for name, physical in now.items() if then.get(name, physical) != physical)
+
+
+def _named(type_: object, inside: str) -> Iterator[tuple[str, str]]:
+    if not isinstance(type_, Mapping):
+        return
+    for field in type_.get("fields", ()):
+        name = f"{inside}{field['name']}".lower()
+        yield name, str((field.get("metadata") or {}).get(_PHYSICAL, field["name"]))
+        yield from _named(field["type"], f"{name}.")
+    for part in ("elementType", "keyType", "valueType"):
+        yield from _named(type_.get(part), f"{inside}{part}.")
