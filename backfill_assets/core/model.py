@@ -220,6 +220,8 @@ class Model:
     spark: Mapping[str, str] = field(default_factory=dict[str, str])
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
     columns: tuple[Column, ...] = ()
+    promised: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The types that its header declares, by column. The first table of a version is held against them."""
     audits: tuple[Audit, ...] = ()
     upstreams: tuple[Upstream, ...] = ()
     terms: Terms = field(default_factory=Terms)

@@ -52,7 +52,7 @@ from backfill_assets.plan.stages import (
 from backfill_assets.plan.stale_inputs import stale_inputs
 from backfill_assets.plan.strategy import Strategy, strategies
 from backfill_assets.plan.versions import invalidations
-from backfill_assets.plan.warnings import empty_models, overrides, refuted_texts, unknown_columns, warnings
+from backfill_assets.plan.warnings import empty_models, other_types, overrides, refuted_texts, unknown_columns, warnings
 
 
 def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
@@ -248,6 +248,7 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
             *refuted_texts(project, facts, names),
             *respelled_warnings(project, facts.environment.name, other_letters),
             *empty_models(project, facts, names),
+            *other_types(project, facts, names),
             *unknown_columns(project, facts, names),
             *unread_gains(project, facts, stages),
             *warn_of_left_out(unbounded, facts, names),

@@ -8,10 +8,12 @@ from dataclasses import replace
 
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Override, Project
+from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.changed_texts import refuted, remedy
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan, PlanWarning
+from backfill_assets.sql.types import in_yaml
 
 _MOST = 20
 """Columns that are listed where none is close to the one that is not there."""
@@ -74,6 +76,25 @@ def empty_models(project: Project, facts: Facts, models: Collection[str]) -> tup
         )
         for name in project.models
         if name in models and (part := _without_rows(project, facts, name))
+    )
+
+
+def other_types(project: Project, facts: Facts, models: Collection[str]) -> tuple[PlanWarning, ...]:
+    """A warning for each of these models that is shown with another type than its header declares: its table was made
+    by a release that did not look. Of others, whoever reads or builds them says it."""
+    return tuple(
+        PlanWarning(
+            model=name,
+            place=project.models[name].path.relative_to(project.root).as_posix(),
+            what=f"column {column} of {name} is declared {type_}, and is {shown[column.lower()]}",
+            why="plans go by the types of columns where they say that a change of a reader leaves its rows as they are",
+            fix=f"write `type: {in_yaml(shown[column.lower()])}`",
+        )
+        for name in models
+        if (pointer := facts.environment.pointers.get(name)) and logic_of(pointer.version) == project.fingerprints[name]
+        for shown in ({column.lower(): type_ for column, type_ in pointer.columns},)
+        for column, type_ in project.models[name].promised.items()
+        if shown.get(column.lower(), type_) != type_
     )
 
 

@@ -209,7 +209,7 @@ class Header(Strict):
     columns: Annotated[
         dict[ColumnName, Annotated[DeclaredColumn, BeforeValidator(_described)]], BeforeValidator(columns_once)
     ] = Field(default_factory=dict[str, DeclaredColumn])
-    """what a column is, for people: `name: text` or `name: {description, type}`"""
+    """what a column is, for people: `name: text` or `name: {description, type}`; a type is a promise, and checked"""
     audits: list[Any] = Field(default_factory=list[Any])
     """what has to hold in each interval: see docs/audits.md"""
     contract: DeclaredTerms = Field(default_factory=DeclaredTerms)

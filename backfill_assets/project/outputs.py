@@ -13,6 +13,7 @@ from backfill_assets.files.documents import did_you_mean
 from backfill_assets.project.draft import Draft
 from backfill_assets.sql.columns import Resolved, resolve
 from backfill_assets.sql.parsing import SqlError, parse
+from backfill_assets.sql.types import in_yaml
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +57,15 @@ def model_columns(
     by_name = {c.name.lower(): c for c in declared}
     marker = _marker(draft, resolved.columns)
     found = _with(resolved.columns, marker)
-    produced = {c.name.lower() for c in found}
+    produced = {c.name.lower(): c for c in found}
     for column in declared:
-        if column.name.lower() not in produced:
+        given = produced.get(column.name.lower())
+        if given is not None and given.type and column.type and given.type != column.type:
+            what = f"column `{column.name}` is declared {column.type}, and the query gives {given.type}"
+            fix = f"write `type: {in_yaml(given.type)}`, or cast it: CAST(… AS {column.type.upper()})"
+            why = "plans go by the types of columns where they say what a change leaves as it is"
+            problems.append(draft.document.problem("columns", column.name, "type", what=what, why=why, fix=fix))
+        if given is None:
             names = [c.name for c in found]
             what = f"the query gives no column `{column.name}`"
             fix = did_you_mean(column.name, names, f"remove it, or name one of: {', '.join(names)}")

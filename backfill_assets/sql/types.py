@@ -44,6 +44,15 @@ def spark_type(text: str) -> str:
     return spelled
 
 
+def in_yaml(kind: str) -> str:
+    """A Spark type as a header has it: between quotes where YAML would take it apart.
+
+    >>> in_yaml("bigint"), in_yaml("decimal(18,2)")
+    ('bigint', '"decimal(18,2)"')
+    """
+    return f'"{kind}"' if "," in kind or ":" in kind else kind
+
+
 def safe_cast(source: str, target: str) -> bool:
     """Whether every value of one Spark type is a value of the other.
 

@@ -387,6 +387,24 @@ def test_select_refuses_what_is_no_model(pattern: str) -> None:
     assert ("solo" in refused.value.fix) == (pattern == "sollo")
 
 
+def test_a_type_that_is_not_the_declared_one_is_told() -> None:
+    """What an earlier release built is shown, and readers are told apart by what the header says."""
+    world = World(a_model("m", promised={"ID": "bigint", "ds": "date"}))
+    apply(world.bench(), world.plan())
+    facts = world.facts()
+    shown = a_pointer("m", world.project.fingerprints["m"], *facts.coverage["m"].built)
+
+    def told(type_: str) -> list[str]:
+        pointer = replace(shown, columns=(("ds", "date"), ("id", type_)))
+        seen = replace(facts, environment=replace(facts.environment, pointers={"m": pointer}))
+        return [f"{w.what}: {w.fix}" for w in make_plan(world.project, seen, Request()).warnings]
+
+    assert told("decimal(18,2)") == [
+        'column ID of m is declared bigint, and is decimal(18,2): write `type: "decimal(18,2)"`'
+    ]
+    assert told("bigint") == []
+
+
 def test_a_model_that_gave_no_row_at_all_is_told() -> None:
     """A green table without rows would be shown without a word; one row, or a release that shows it, ends that."""
     world = World(a_model("none"), a_model("some"))

@@ -52,6 +52,8 @@ CASES: list[tuple[str, str, str, int, str, str]] = [
     ("timeout", "m_sql", sql(GOOD, HEADER + "timeout: soon\n"), 4, "not a duration", "90s, 20m or 2h"),
     ("end first", "m_sql", sql(GOOD, HEADER + "end: 2023-01-01\n"), 4, "`end` must be after `start`", "or remove"),
     ("bad type", "m_sql", sql(GOOD, HEADER + "columns:\n  clicks: {type: nubmer}\n"), 5, "not a type", "description"),
+    ("other type", "m_sql", sql(f"SELECT ds, count(*) AS n FROM events {WHERE} GROUP BY ds",
+     HEADER + "columns:\n  n: {type: int}\n"), 5, "`n` is declared int, and the query gives bigint", "type: bigint"),
     ("undeclared", "m_sql", sql(GOOD, HEADER + "columns:\n  clikcs: x\n"), 5, "no column `clikcs`", "`clicks`?"),
     ("grain column", "m_sql", sql(GOOD, "start: 2024-01-01\ngrain:\n  - ds\n  - id\n"), 5, "`id` is not a col", "use one of"),
     ("time column", "m_sql", sql(GOOD, HEADER + "time_column: day\n"), 4, "time column `day`", "use one of: ds"),
