@@ -18,6 +18,7 @@ from backfill_assets.files.no_access import READ_ONLY, WRITABLE, is_read_only
 from backfill_assets.plan.batch_size import Machine
 from backfill_assets.project.object_store import is_s3
 from backfill_assets.project.source_places import source_places
+from backfill_assets.project.spark_settings import of_no_version
 
 OLDEST_JAVA = 17
 LEAST_FREE_BYTES = 500 * 1024 * 1024
@@ -81,6 +82,22 @@ def read_conf(folder: Path) -> dict[str, str]:
 def spark_conf(root: Path, settings: Settings) -> dict[str, str]:
     """What the configuration's folder and the project's settings say of its sessions. Raises SettingsError."""
     return read_conf(session_conf(root, settings)) | settings.spark
+
+
+def check_versioned(root: Path, settings: Settings) -> None:
+    """Raise SettingsError where the configuration's folder decides rows, by a setting that the project does not have:
+    one version would be computed in two ways, and no plan would tell."""
+    folder = session_conf(root, settings)
+    if not (names := of_no_version(read_conf(folder), settings.spark)):
+        return
+    lines = (folder / DEFAULTS_FILE).read_text(encoding="utf-8").splitlines()
+    at = next((n for n, line in enumerate(lines, start=1) if line.strip().startswith(names[0])), 1)
+    many = f" (so it does {', '.join(names[1:])})" if names[1:] else ""
+    raise SettingsError(
+        f"{folder / DEFAULTS_FILE}:{at} sets {names[0]}{many}, and no version of a model says so",
+        why="it may change rows: days of one version would be computed in two ways, and no plan would tell",
+        fix="write it below `spark:` in backfill.yml, where it is a part of each version, or remove the line",
+    )
 
 
 def server_of(conf: Mapping[str, str]) -> str | None:

@@ -11,7 +11,7 @@ from backfill_assets.adapters.folder import ArrowFolder
 from backfill_assets.adapters.probe import PROBES, remove
 from backfill_assets.core.errors import SettingsError
 from backfill_assets.core.settings import Settings
-from backfill_assets.project.spark_settings import SESSION, settings_that_count
+from backfill_assets.project.spark_settings import SESSION, SPARKS_OWN, settings_that_count
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -159,8 +159,9 @@ def _check(session: RemoteSession, at: str, wanted: Mapping[str, str], warehouse
             raise SettingsError(
                 f"the Spark server {at} is not the client's version", why=wrong, fix=f"let it be Spark {client}"
             )
-        there = {name: session.conf.get(name, None) for name in settings_that_count(wanted)}
-        if wrong := other_settings(wanted, there):
+        needed = {**SPARKS_OWN, **settings_that_count(wanted)}
+        there = {n: session.conf.get(n) if n in SPARKS_OWN else session.conf.get(n, None) for n in needed}
+        if wrong := other_settings(needed, there):
             raise SettingsError(f"the Spark server {at} would give other rows", why=wrong, fix=START)
         if without := _lacks_delta(session):
             raise SettingsError(f"the Spark server {at} has no Delta Lake", why=without, fix=START)

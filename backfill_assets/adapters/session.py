@@ -20,6 +20,7 @@ from backfill_assets.adapters.machine import (
     all_compilers,
     check_java,
     check_room,
+    check_versioned,
     cluster_of,
     delta_jars,
     java_build,
@@ -44,7 +45,9 @@ if TYPE_CHECKING:
 
 
 def check_machine(root: Path, settings: Settings) -> None:
-    """Raise SettingsError when no session could be opened here: no Java, an old one, no room on disk. Opens none."""
+    """Raise SettingsError when no session could be opened here: a configuration by which rows would be others than
+    versions say, no Java, an old one, no room on disk. Opens none."""
+    check_versioned(root, settings)
     if server_of(spark_conf(root, settings)) is not None:
         return
     if "pyspark" in sys.modules and current_jvm() is not None:
@@ -58,10 +61,12 @@ def spark_session(root: Path, settings: Settings, *, long: bool = False) -> Spar
     that is opened for `long` work has the JVM's optimizing compiler, unless the project's configuration is its own.
 
     Raises SettingsError when Java, the jars or disk room are missing, or a bucket cannot be reached, before any JVM is
-    started; when Spark's configuration has no way to one; and for a server that is away, or would give other rows.
+    started; when Spark's configuration has no way to one, or decides rows; and for a server that is away, or would give
+    other rows.
     """
     with LOCK:
         errors_reach_people_as_ours()
+        check_versioned(root, settings)
         if (server := server_of(conf := spark_conf(root, settings))) is not None:
             return session_of_server(server, conf, settings)
         from pyspark.errors import PySparkException

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from backfill_assets.adapters.machine import check_versioned
 from backfill_assets.app.amendment import amend_stored
 from backfill_assets.app.context import Context
 from backfill_assets.app.estimate import estimate_plan, plan_maintenance
@@ -15,7 +17,7 @@ from backfill_assets.app.preflight import find_gaps, plan_impacts
 from backfill_assets.app.watch import find_late, find_older_moves
 from backfill_assets.contracts.impact import Impact
 from backfill_assets.contracts.preflight import Gap
-from backfill_assets.core.errors import BackfillError, StateError
+from backfill_assets.core.errors import BackfillError, SettingsError, StateError
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.estimate import PlanEstimate
@@ -55,8 +57,8 @@ class Preview:
     late: tuple[Notice, ...]
     """What is shown, or would be, and was built before its sources changed, and is not all built again by this plan."""
     notes: tuple[str, ...]
-    """That approvals are off, where files say other rules than those in force, and that nobody but an author is left to
-    approve."""
+    """That approvals are off, where files say other rules than those in force, that Spark's configuration keeps it from
+    being built, and that nobody but an author is left to approve."""
     approvals_required: bool
 
     @property
@@ -86,9 +88,21 @@ def preview(context: Context, request: Request) -> Preview:
         gaps=find_gaps(context, made, facts.environment, facts.look(context.log)),
         verdict=_verdict(context, request, made, facts),
         late=_late(context, facts, made),
-        notes=(*rules.notes, *lone_author_words(made.owners, rules.effective, _authors(context, claim))),
+        notes=(
+            *rules.notes,
+            *_no_session(context),
+            *lone_author_words(made.owners, rules.effective, _authors(context, claim)),
+        ),
         approvals_required=rules.rules.approvals.required,
     )
+
+
+def _no_session(context: Context) -> Iterator[str]:
+    """Why nothing of it can be computed by Spark as it is configured."""
+    try:
+        check_versioned(context.project.root, context.project.settings)
+    except SettingsError as error:
+        yield f"Nothing can be built: {error.what}, and {error.why}. To mend it: {error.fix}"
 
 
 def _amended(context: Context, made: Plan, claim: Claim, facts: Facts) -> Amendment | None:

@@ -31,6 +31,22 @@ _HARMLESS = (
     "spark.databricks.delta.autoCompact.", "spark.databricks.delta.stalenessLimit",
     "spark.databricks.delta.retentionDurationCheck.", "spark.databricks.delta.properties.defaults.",
 )  # fmt: skip
+_NO_QUERY = (
+    "spark.sql.extensions", "spark.sql.catalog.", "spark.sql.defaultCatalog", "spark.sql.hive.", "spark.sql.streaming.",
+    "spark.sql.optimizer.", "spark.sql.thriftserver.", "spark.sql.thriftServer.", "spark.sql.queryExecutionListeners",
+    "spark.sql.connect.", "spark.sql.artifact.", "spark.sql.event.", "spark.sql.sources.commitProtocolClass",
+    "spark.sql.parquet.output.committer.class",
+)  # fmt: skip
+"""Of these settings of `spark.sql.` a version is, where a project has them; a folder for all of a company's may."""
+SPARKS_OWN = {
+    "spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false", "spark.sql.storeAssignmentPolicy": "ANSI",
+    "spark.sql.mapKeyDedupPolicy": "EXCEPTION", "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false", "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.parquet.mergeSchema": "false", "spark.sql.sources.partitionColumnTypeInference.enabled": "true",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ", "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.groupByOrdinal": "true", "spark.sql.orderByOrdinal": "true",
+}  # fmt: skip
+"""What Spark 4 has of settings that decide rows where nobody sets them: what a version is of that says nothing."""
 _VALUES_ONLY = frozenset({
     "spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.files.ignoreCorruptFiles",
     "spark.sql.files.ignoreMissingFiles", "spark.sql.mapKeyDedupPolicy",
@@ -51,6 +67,24 @@ def settings_that_count(settings: Mapping[str, str]) -> dict[str, str]:
     {'spark.sql.files.ignoreCorruptFiles': 'true'}
     """
     return {name: value for name, value in settings.items() if not name.startswith(_HARMLESS)}
+
+
+def of_no_version(conf: Mapping[str, str], own: Mapping[str, str]) -> list[str]:
+    """What a configuration's folder says of how queries compute rows, and neither a project's own settings nor every
+    session: no version's name would have it.
+
+    >>> of_no_version({"spark.sql.ansi.enabled": "true", "spark.sql.shuffle.partitions": "4"}, {})
+    []
+    >>> of_no_version({"spark.sql.ansi.enabled": "false", "spark.sql.caseSensitive": "true"}, {
+    ...     "spark.sql.caseSensitive": "true"})
+    ['spark.sql.ansi.enabled']
+    """
+    return sorted(
+        name
+        for name, value in settings_that_count(conf).items()
+        if name.startswith("spark.sql.") and not name.startswith(_NO_QUERY)
+        if name not in own and name not in SESSION and value.upper() != SPARKS_OWN.get(name, "").upper()
+    )
 
 
 def read_as_usual(settings: Mapping[str, str]) -> bool:

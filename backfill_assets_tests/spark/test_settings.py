@@ -13,6 +13,7 @@ import pytest
 from backfill_assets.adapters.cluster import probe_executors
 from backfill_assets.adapters.machine import read_conf
 from backfill_assets.core.errors import SettingsError
+from backfill_assets.project.spark_settings import SPARKS_OWN
 from backfill_assets_tests.projects import eventually
 
 if TYPE_CHECKING:
@@ -44,6 +45,12 @@ def test_settings_of_sql_are_known(spark: SparkSession, folder: str) -> None:
     names = [n for n in read_conf(_folder(folder)) if n.startswith(("spark.sql.", "spark.databricks."))]
     assert len(names) > 4
     assert [n for n in names if n not in static and not spark.conf.isModifiable(n)] == []
+
+
+@pytest.mark.parametrize("name", SPARKS_OWN)
+def test_what_spark_has_of_its_own(spark: SparkSession, name: str) -> None:
+    """A configuration that says the same decides nothing. The shared session sets but one of them, as it is anyway."""
+    assert spark.conf.get(name) == SPARKS_OWN[name]
 
 
 def _folder(name: str) -> Path:

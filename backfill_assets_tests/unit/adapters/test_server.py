@@ -26,7 +26,7 @@ from backfill_assets.adapters.session_kind import is_remote
 from backfill_assets.adapters.spark_errors import died
 from backfill_assets.core.errors import EngineDiedError, SettingsError
 from backfill_assets.core.settings import Settings
-from backfill_assets.project.spark_settings import settings_that_count
+from backfill_assets.project.spark_settings import SPARKS_OWN, settings_that_count
 from backfill_assets_tests.postgres import free_port
 
 URL = "sc://spark.example.com:15002"
@@ -125,7 +125,7 @@ class Server:
     def __init__(self, *, version: str = pyspark.__version__, said: str = NO_PATH, read: str | None = None) -> None:
         self.url, self.version, self.warehouses, self.stopped = URL, version, set[str](), 0
         self._said, self._read = said, read
-        self.settings = {"spark.sql.session.timeZone": "UTC", "spark.sql.variable.substitute": "false"}
+        self.settings = {**SPARKS_OWN, "spark.sql.session.timeZone": "UTC", "spark.sql.variable.substitute": "false"}
         self.settings["spark.sql.legacy.parameterSubstitution.constantsOnly"] = "true"
         self.conf, self.read = SimpleNamespace(get=self.settings.get), SimpleNamespace(text=self._text)
 
@@ -202,9 +202,17 @@ def test_another_version(tmp_path: Path) -> None:
 
 def test_other_settings(tmp_path: Path) -> None:
     """One that decides rows; how a query is carried out is the server's own."""
-    conf = {"spark.sql.ansi.enabled": "true", "spark.sql.shuffle.partitions": "8"}
+    conf = {"spark.sql.legacy.sizeOfNull": "true", "spark.sql.shuffle.partitions": "8"}
     with asked(Server(), tmp_path, conf) as caught:
-        assert caught.value.why == "`spark.sql.ansi.enabled` is not set there, and true here"
+        assert caught.value.why == "`spark.sql.legacy.sizeOfNull` is not set there, and true here"
+
+
+def test_a_server_that_has_what_nobody_here_names(tmp_path: Path) -> None:
+    """Its own configuration decides rows: no version says so."""
+    found = Server()
+    found.settings["spark.sql.caseSensitive"] = "true"
+    with asked(found, tmp_path) as caught:
+        assert caught.value.why == "`spark.sql.caseSensitive` is true there, and false here"
 
 
 @pytest.mark.parametrize(
