@@ -44,14 +44,13 @@ class LateImports:
         return getattr(found, name) if name else found
 
 
-def with_lookups(code: str, path: str, names: Collection[str]) -> tuple[ast.Module, Collection[Key]]:
-    """A module's text, its imports of these modules within functions made lookups; and what they look up.
+def with_lookups(tree: ast.Module, names: Collection[str]) -> tuple[ast.Module, Collection[Key]]:
+    """A module, its imports of these modules within functions made lookups; and what they look up. It is changed.
 
     `import a.b` (without `as`) and relative imports stay: they bind, or begin with, a package.
     """
     change = _Change(names)
-    tree = ast.fix_missing_locations(change.visit(ast.parse(code, path)))
-    return tree, change.keys
+    return ast.fix_missing_locations(change.visit(tree)), change.keys
 
 
 class _Change(ast.NodeTransformer):

@@ -8,6 +8,7 @@ define is sent to them by value, and what a function imports as it runs (`late_i
 
 from __future__ import annotations
 
+import ast
 import sys
 import threading
 import weakref
@@ -22,6 +23,7 @@ from typing import Any
 
 from backfill_assets.adapters.late_imports import LOOKUP, LateImports, with_lookups
 from backfill_assets.core.model import Model
+from backfill_assets.python_models.reads import anchored
 
 _LOCK = threading.RLock()
 _OURS: weakref.WeakSet[ModuleType] = weakref.WeakSet()
@@ -50,6 +52,7 @@ class _Modules:
     """The project's modules as one model has them: one of each name, by the texts of their files."""
 
     def __init__(self, model: Model, root: Path) -> None:
+        self._root = root
         self._places = (model.path.parent, root, root / "models")
         self._texts = {root / name: text for name, text in model.files.items() if name.endswith(".py")}
         names = {_name(file, place) for file in self._texts for place in self._places}
@@ -112,8 +115,11 @@ class _Modules:
         return None
 
     def code_of(self, module: ModuleType, text: str, path: str) -> CodeType:
-        """The compiled text of a module, which gets what its functions look up as they run."""
-        tree, keys = with_lookups(text, path, self.names)
+        """The compiled text of a module. It reads the files that its version counts, and gets what they look up as
+        they run."""
+        tree = ast.parse(text, path)
+        anchored(tree, Path(path), self._root)
+        tree, keys = with_lookups(tree, self.names)
         if keys:
             module.__dict__[LOOKUP] = LateImports(keys, self.alone)
         return compile(tree, path, "exec", dont_inherit=True)

@@ -9,10 +9,12 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from backfill_assets.python_models.external_access import HIDDEN_NAMES, ExternalAccess
 
 _OPENERS = ("open", "io.open", "codecs.open", "pathlib.Path", "Path")
+_OPEN = ("open", "io.open", "codecs.open")
 _READING = ("read_text", "read_bytes", "open")
 """Methods of a path that read it."""
 _HIDDEN = {
@@ -27,6 +29,8 @@ _HIDDEN_MODULES = {
     "httpx": "reads the network", "glob": "looks for files",
 }  # fmt: skip
 _LIBRARIES = ("pandas", "numpy", "pyarrow", "polars", "duckdb")
+_OF_LIBRARIES = ("read_", "load", "genfromtxt", "fromfile", "scan_")
+"""How the names of their functions begin that read a file."""
 _SESSION = ("sparkSession", "SparkSession")
 
 
@@ -93,17 +97,12 @@ def _read(node: ast.AST, names: Mapping[str, str], file: Path, root: Path) -> Pa
     """A file of the project, what else is read, or nothing."""
     if isinstance(node, ast.Call):
         dotted = _dotted(node.func, names)
-        last = dotted.rpartition(".")[2]
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        if dotted in ("open", "io.open", "codecs.open"):
-            return _literal(node.args[:1], names, file, root) or f"`{dotted}(…)` reads a file"
-        if method in _READING and dotted not in _OPENERS and isinstance(node.func, ast.Attribute):
-            place = _literal([node.func.value], names, file, root)
-            return place or (f"`….{method}()` reads a file" if method != "open" else None)
+        if (named := _names_file(node, names)) is not None:
+            found = _literal(named, names, file, root)
+            return found[1] if found else _unseen_file(node, dotted, method)
         if dotted in _HIDDEN:
             return f"`{dotted}(…)` {_HIDDEN[dotted]}"
-        if dotted.startswith(_LIBRARIES) and (last.startswith(("read_", "load", "genfromtxt", "fromfile", "scan_"))):
-            return _literal(node.args[:1], names, file, root) or f"`{dotted}(…)` reads a file"
         for module, what in _HIDDEN_MODULES.items():
             if dotted.startswith(module + "."):
                 return f"`{dotted}(…)` {what}"
@@ -116,16 +115,60 @@ def _read(node: ast.AST, names: Mapping[str, str], file: Path, root: Path) -> Pa
     return None
 
 
-def _literal(args: list[ast.expr], names: Mapping[str, str], file: Path, root: Path) -> Path | None:
-    """The file of the project that an expression names by literals, from the module's own folder or the project's."""
-    text = _path(args[0], names, file) if args else None
+def _names_file(node: ast.Call, names: Mapping[str, str]) -> ast.expr | None:
+    """What says which file a call reads, of calls that read one. A library is asked for many things besides."""
+    dotted, inner = _dotted(node.func, names), node.func
+    if isinstance(inner, ast.Attribute) and inner.attr in _READING and dotted not in _OPENERS:
+        return inner.value
+    last = dotted.rpartition(".")[2]
+    if dotted in _OPEN or (dotted.startswith(_LIBRARIES) and last.startswith(_OF_LIBRARIES)):
+        return node.args[0] if node.args else inner
+    return None
+
+
+def _unseen_file(node: ast.Call, dotted: str, method: str) -> str | None:
+    """What is said of a call that reads a file which nobody knows."""
+    if dotted in _OPEN or not method or dotted.startswith(_LIBRARIES):
+        return f"`{dotted}(…)` reads a file"
+    return f"`….{method}()` reads a file" if method != "open" else None
+
+
+def _literal(node: ast.expr, names: Mapping[str, str], file: Path, root: Path) -> tuple[Path, Path] | None:
+    """The file of the project that an expression names by literals, from the module's own folder or the project's; the
+    folder comes first."""
+    text = _path(node, names, file)
     if text is None:
         return None
     for base in (file.parent, root):
         found = (base / text).resolve()
         if found.is_file() and found.is_relative_to(root.resolve()):
-            return found
+            return base, found
     return None
+
+
+def anchored(tree: ast.Module, file: Path, root: Path) -> None:
+    """Let a module (which is at `file`) read the files that `build_reads` finds: a literal is a place in their folder,
+    wherever the process was started. The tree is changed."""
+    names = dict(_imports(tree))
+    for node in ast.walk(tree):
+        named = _names_file(node, names) if isinstance(node, ast.Call) else None
+        if named is not None and (found := _literal(named, names, file, root)) and (first := _first(named)):
+            first.value = str(found[0].resolve() / cast(str, first.value))
+
+
+def _first(node: ast.expr) -> ast.Constant | None:
+    """The literal that a path begins with; None where it begins with `__file__`."""
+    match node:
+        case ast.Constant(value=str()):
+            return node
+        case ast.Call(func=ast.Attribute(value=inner, attr="resolve" | "absolute" | "with_name")):
+            return _first(inner)
+        case ast.Call(args=[first, *_]):
+            return _first(first)
+        case ast.Attribute(value=inner) | ast.BinOp(left=inner):
+            return _first(inner)
+        case _:
+            return None
 
 
 def _path(node: ast.expr, names: Mapping[str, str], file: Path) -> Path | None:

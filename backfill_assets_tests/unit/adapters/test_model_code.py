@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ from pyspark import cloudpickle
 from backfill_assets.adapters.model_code import load_function
 from backfill_assets.core.intervals import utc
 from backfill_assets.core.model import Model
+from backfill_assets.python_models.reads import build_reads
 
 MODEL = """\
 from backfill_assets import model
@@ -67,6 +69,42 @@ def test_it_runs_what_was_read(tmp_path: Path) -> None:
     assert run(model, tmp_path)(1)[0] == 2
     assert run(a_model(tmp_path, FILES | {"models/_helper.py": other}), tmp_path)(1)[:2] == (3, 3)
     assert run(model, tmp_path)(1)[:2] == (2, 2)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize(
+    "said",
+    [
+        'open("words.txt").read()',
+        'Path("words.txt").read_text()',
+        'str((Path("..") / "models" / "words.txt").read_text())',
+        'Path("other.txt").with_name("words.txt").read_text()',
+        'open(os.path.join("data", "root.txt")).read()',
+        'Path(__file__).with_name("words.txt").read_text()',
+        '",".join(pandas.read_csv("data/root.txt").columns)',
+    ],
+)
+def test_a_file_that_is_named_is_the_one_that_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    """Not one of that name where the process was started: neither the model's, nor one that a helper reads."""
+    (tmp_path / "models" / "lib").mkdir(parents=True)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "elsewhere" / "data").mkdir(parents=True)
+    for place in ("models/words.txt", "data/root.txt"):
+        (tmp_path / place).write_text("counts")
+    for place in ("words.txt", "other.txt", "elsewhere/words.txt", "elsewhere/data/root.txt", "models/other.txt"):
+        (tmp_path / place).write_text("foreign")
+    head = "import os\nimport pandas\nfrom pathlib import Path\n"
+    files = {"models/_reading.py": f"{head}def read():\n    return {said}\nWORDS = read()\n"}
+    given = f"[OWN, {said}, _reading.WORDS, _reading.read()]"
+    code = f"{head}import _reading\nOWN = {said}\ndef m(up, interval): return {given}\n"
+    model = a_model(tmp_path, files, code)
+    modules = [(place, ast.parse(text)) for place, text in model.files.items()]
+    (counts,) = build_reads(modules, tmp_path).files
+    assert counts.read_text() == "counts"
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert run(model, tmp_path) == ["counts"] * 4
 
 
 def test_files_of_one_name_are_kept_apart(tmp_path: Path) -> None:
