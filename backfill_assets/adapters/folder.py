@@ -34,6 +34,10 @@ class ArrowFolder:
                 return stream.read()
         except (FileNotFoundError, NotADirectoryError):
             return None
+        except OSError:
+            if "://" not in self.location and Path(self.location, name).is_dir():  # what belongs there is not
+                return None
+            raise
 
     def write(self, name: str, content: bytes) -> None:
         if "://" not in self.location:  # an object store shows an object when it is complete; a local file grows

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from backfill_assets.adapters.signatures import fingerprint, sign
+from backfill_assets.adapters.signatures import ALLOWED, fingerprint, sign
 from backfill_assets.app.approver import acting_approver, acting_host
 from backfill_assets.app.context import Context
 from backfill_assets.app.gate import cases_of, why_not_counted
@@ -35,7 +35,7 @@ from backfill_assets.state.people import same_person
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.required_approvals import titled
 from backfill_assets.state.rules import Rules
-from backfill_assets.state.signers import holders
+from backfill_assets.state.signers import holders, may_sign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,12 +241,21 @@ def approve_plan(context: Context, approval: Approval, facts: Facts | None = Non
 
 
 def _principal(context: Context, key: Path | None) -> str:
-    """Whom the signers in force list a key for; "" where it is nobody, and of several where the account's person is one
-    of them."""
+    """Whom the signers in force list a key for; "" where there are none, and of several where the account's person is
+    one of them. Raises UsageError for a key of nobody, and of several others; SettingsError for what is no key."""
     if key is None:
         return ""
-    rules = context.rules().rules
-    names = holders(rules.signers, fingerprint(key.expanduser()))
+    rules, mine = context.rules().rules, fingerprint(key.expanduser())
+    if not mine:
+        sign("", key.expanduser())  # says what is wrong with the file
+    names = holders(rules.signers, mine)
+    if rules.signers.strip() and not may_sign(rules.signers, mine):
+        raise UsageError(
+            f"{key} is the key of nobody who may sign",
+            why=f"no line of {ALLOWED} that is in force has {mine}",
+            fix="name the key that is listed for you; or add a line, and have it approved: "
+            'backfill rules change --reason "why"',
+        )
     if len(names) < 2 or any(same_person(rules.people, context.user, name) for name in names):
         return names[0] if len(names) == 1 else ""
     raise UsageError(

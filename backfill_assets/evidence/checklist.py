@@ -202,15 +202,19 @@ def _built(packet: Packet) -> Iterator[ChecklistLine]:
     tests = " ".join(tests_of(m, [c for c in packet.checks if c.model == m.model]) for m in packet.models)
     untested = [m.model for m in packet.models if m.batches and not any(c.model == m.model for c in packet.checks)]
     what = "No blocking audit is red"
-    if red or untested or not packet.checks:
-        why = (
-            f"red: {few(red)}"
-            if red
-            else f"no test looked at {few(untested)}"
-            if untested
-            else "nothing was tested yet"
-        )
-        yield ChecklistLine(step=7, what=what, state="open", why=why)
+    why = [
+        *([f"red: {few(red)}"] if red else []),
+        *([f"no test looked at {few(untested)}"] if untested else []),
+        *(
+            ["nothing was tested yet"]
+            if not packet.checks
+            else ["not all of it is built"]
+            if missing and not red
+            else []
+        ),
+    ]
+    if why:
+        yield ChecklistLine(step=7, what=what, state="open", why="; ".join(why))
     else:
         yield ChecklistLine(step=7, what=what, state="done", why=tests)
 

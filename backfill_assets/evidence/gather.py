@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
@@ -206,7 +206,7 @@ def _subject(
         missing=((patch if patch is not None else model.expected(now)) - have.complete) | left_out,
         table=tables.state(name, version, commit, hash_up_to=hash_up_to) if commit >= 0 else None,
         batches=batches,
-        results=_newest_of(results, batches),
+        results=_newest_of(results, (*batches, *(() if mine else _refused(entries, have.refused)))),
         old_rows=_rows(log, was, shown) if was else {},
         new_rows=_within(log.rows(name, version, commit), shown) if commit >= 0 else {},
         rewired=_rewired(project, old, record),
@@ -266,7 +266,7 @@ def _results_by_version(
 
 
 def _newest_of(results: Sequence[AuditResult], batches: Sequence[tuple[Interval, Entry]]) -> tuple[AuditResult, ...]:
-    """The newest result for each check and interval, of the batches that computed what is shown."""
+    """The newest result for each check and interval, of these batches."""
     parts: dict[str, list[Interval]] = {}
     for interval, entry in batches:
         parts.setdefault(entry.batch, []).append(interval)
@@ -275,6 +275,14 @@ def _newest_of(results: Sequence[AuditResult], batches: Sequence[tuple[Interval,
         if any(Ranges((part,)) & Ranges((result.interval,)) for part in parts.get(result.batch, ())):
             newest[result.check, result.interval] = result
     return tuple(sorted(newest.values(), key=lambda r: (r.check, r.interval)))
+
+
+def _refused(entries: Sequence[Entry], refused: Sequence[tuple[Interval, str]]) -> Iterator[tuple[Interval, Entry]]:
+    """By which batch an audit found what keeps intervals out that were built: each by its newest."""
+    out = {entry.interval: entry for entry in entries if entry.kind is Kind.INVALIDATED and entry.batch}
+    for interval, _ in refused:
+        for there, entry in out.items():
+            yield from ((part, entry) for part in Ranges((interval,)) & Ranges((there,)))
 
 
 def _rows(log: TableLog, pointer: Pointer, within: Ranges) -> dict[datetime, int]:

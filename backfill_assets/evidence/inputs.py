@@ -58,7 +58,8 @@ class ChangedModel:
     batches: tuple[tuple[Interval, Entry], ...]
     """The BUILT entries of what is shown."""
     results: tuple[AuditResult, ...]
-    """Of those batches; the newest for each check and interval."""
+    """Of those batches, and of what audits keep out of a plan that is not promoted; the newest for each check and
+    interval."""
     old_rows: Mapping[datetime, int] = field(default_factory=dict[datetime, int])
     new_rows: Mapping[datetime, int] = field(default_factory=dict[datetime, int])
     rewired: tuple[str, ...] = ()

@@ -63,6 +63,7 @@ def model_part(s: ChangedModel, inputs: Inputs) -> ModelPart:
             provisional=pairs(s.provisional),
             partial=bool(s.kept or s.missing),
         ),
+        begun=s.record is not None,
         table=_table(s),
         batches=[
             Batch(
@@ -107,8 +108,10 @@ def _before(s: ChangedModel) -> str | None:
 
 
 def _columns(s: ChangedModel, change: PlannedChange | None) -> list[ColumnPart]:
+    if s.record is None:  # nothing is built yet, and nobody knows
+        return []
     old = dict(s.old.columns) if s.old else {}
-    new = dict(s.record.columns) if s.record else {}
+    new = dict(s.record.columns)
     if s.target.columns:  # the same table: what its view lists
         old = dict(s.before.columns) if s.before else old
         new = {name: kind for name, kind in new.items() if name.lower() in s.target.columns}

@@ -178,13 +178,15 @@ def _audits(packet: Packet) -> ReviewerQuestion:
     red = [f"{c.model}.{c.check}" for c in packet.checks if c.failures and c.blocking]
     warned = [f"{c.model}.{c.check}" for c in packet.checks if c.failures and not c.blocking]
     untested = [m.model for m in packet.models if m.batches and not any(c.model == m.model for c in packet.checks)]
+    missing = [] if _over(packet) else [m.model for m in packet.models if m.ranges.missing]
     told = f"{number(passed)} of {number(tested)} passed" if tested else "none ran"
     said = [
         *([f"red: {few(red)}"] if red else []),
         *([f"warnings: {few(warned)}"] if warned else []),
         *([f"no audit looked at {few(untested)}"] if untested else []),
+        *([f"not all is built of {few(missing)}"] if missing else []),
     ]
-    answer: Answer = "bad" if red else "look" if warned or untested else "good" if tested else "open"
+    answer: Answer = "bad" if red else "look" if warned or untested else "open" if missing or not tested else "good"
     many = f"{count(len(packet.checks), 'audit')}, each on every interval" if packet.checks else ""
     return ReviewerQuestion(name="audits", answer=answer, number=told, why="; ".join(said) or many)
 

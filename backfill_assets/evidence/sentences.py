@@ -239,7 +239,9 @@ def reminders(packet: Packet) -> list[str]:
         if c.failures and c.blocking
     ]
     for m in packet.models:
-        if m.table is None:
+        if not m.begun:
+            said.append(f"Nothing of {m.model} is built yet.")
+        elif m.table is None:
             said.append(f"The table of {m.model} is gone, so its files could not be looked at.")
         elif m.table.foreign:
             said.append(
@@ -323,9 +325,12 @@ def _which(m: ModelPart, place: str) -> str:
     done, shown, unit = Ranges.of_plain(m.ranges.recomputed), Ranges.of_plain(m.ranges.shown), cadence(m)
     if m.kind == "relisted":
         return f"Only the view of {m.model} changes: all of its rows stay exactly as they were."
+    if not m.begun:
+        return f"Nothing of {m.model} is built yet."
     if not done and m.kind != "returned":
         return f"{m.model} switches to rows that were computed before: {in_words(m, shown)}."
     many = amount(done.count(unit), unit)
+    were = "was" if done.count(unit) == 1 else "were"
     match m.kind:
         case "new":
             return f"{m.model} is new in {place}: {in_words(m, done)}."
@@ -344,12 +349,14 @@ def _which(m: ModelPart, place: str) -> str:
             )
         case "restated":
             return (
-                f"{capital(spans(done, unit))}, {many} of {m.model} were computed again by the same rules, from the "
+                f"{capital(spans(done, unit))}, {many} of {m.model} {were} computed again by the same rules, from the "
                 "data as it is now. All other rows stay exactly as they were."
             )
         case "forward":
+            follow = "follows" if were == "was" else "follow"
             return (
-                f"{capital(spans(done, unit))}, {many} of {m.model} follow the new rules. Older rows stay as they were."
+                f"{capital(spans(done, unit))}, {many} of {m.model} {follow} the new rules. "
+                "Older rows stay as they were."
             )
         case "changed":
             return " ".join(_copied_or_computed(m, done, Ranges.of_plain(m.ranges.copied)))
@@ -358,13 +365,14 @@ def _which(m: ModelPart, place: str) -> str:
 def _copied_or_computed(m: ModelPart, done: Ranges, copied: Ranges) -> Iterator[str]:
     unit = cadence(m)
     if part := done & copied:
-        many = amount(part.count(unit), unit)
+        many, were = amount(part.count(unit), unit), "was" if part.count(unit) == 1 else "were"
         yield (
-            f"{capital(spans(part, unit))}, {many} of {m.model} were copied from the rows that were shown, under "
+            f"{capital(spans(part, unit))}, {many} of {m.model} {were} copied from the rows that were shown, under "
             "the new names of their columns: nothing of them was computed."
         )
     if part := done - copied:
-        yield f"{capital(spans(part, unit))}, {amount(part.count(unit), unit)} of {m.model} were computed again."
+        many, were = amount(part.count(unit), unit), "was" if part.count(unit) == 1 else "were"
+        yield f"{capital(spans(part, unit))}, {many} of {m.model} {were} computed again."
 
 
 def _reading(reason: str) -> str:

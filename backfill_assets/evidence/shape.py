@@ -163,7 +163,8 @@ class ModelPart(Part):
     columns: list[ColumnPart]
     code: Code
     ranges: RangesPart
-    table: TablePart | None = Field(description="None: the table is gone.")
+    begun: bool = Field(default=True, description="Whether anything of the version was ever built.")
+    table: TablePart | None = Field(description="None: it was never built, or is gone.")
     batches: list[Batch]
     rows: list[Count]
     lineage: list[str] = Field(default=[], description="Which columns read others than before, in sentences.")
@@ -192,7 +193,7 @@ class Failure(Part):
 
 
 class Check(Part):
-    """One test of one model, over all intervals that are to be shown."""
+    """One test of one model, over all intervals that are to be shown, or that a test keeps out."""
 
     model: str
     check: str

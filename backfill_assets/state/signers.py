@@ -25,6 +25,12 @@ def holders(signers: str, fingerprint: str) -> tuple[str, ...]:
     return tuple(name for name in names if not _PATTERN.search(name))
 
 
+def may_sign(signers: str, fingerprint: str) -> bool:
+    """Whether a line has the key of that fingerprint, for whomever; true of any key where an authority may vouch."""
+    lines = signer_lines(signers)
+    return any("cert-authority" in line or _described(line).endswith(f" {fingerprint}") for line in lines)
+
+
 def changed_signers(one: str, other: str) -> tuple[str, ...]:
     """The principals of the lines that only one of two files has."""
     lines = set(signer_lines(one)) ^ set(signer_lines(other))

@@ -159,3 +159,14 @@ def test_an_object_store_is_written_through_arrow(monkeypatch: pytest.MonkeyPatc
     written = write_packet(folder, "7f3c", PACKET_FILES, sealed=False)
     assert packet_digest(folder) == written.digest and verify(folder, None).ok
     assert folder.names() == sorted([*FILES, MANIFEST])
+
+
+@pytest.mark.parametrize("name", [MANIFEST, "packet.json"])
+def test_a_folder_in_the_place_of_a_file(tmp_path: Path, name: str) -> None:
+    """It is as good as no file."""
+    folder = ArrowFolder(str(tmp_path))
+    write_packet(folder, "7f3c", PACKET_FILES, sealed=False)
+    (tmp_path / name).unlink()
+    (tmp_path / name).mkdir()
+    assert folder.read(name) is None
+    assert any(f"{name} is missing" in problem for problem in problems_of(folder))

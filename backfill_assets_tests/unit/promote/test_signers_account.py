@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.adapters.signatures import ALLOWED
+from backfill_assets.adapters.signatures import ALLOWED, fingerprint
 from backfill_assets.app.approve import ApprovalRequest, approve
 from backfill_assets.app.context import Context
 from backfill_assets.app.promote import promote_plan
-from backfill_assets.core.errors import PlanError, UsageError
+from backfill_assets.core.errors import PlanError, SettingsError, UsageError
+from backfill_assets.state.signers import may_sign
 from backfill_assets_tests.projects import small_project
 from backfill_assets_tests.unit.promote.test_signatures import a_key
 from backfill_assets_tests.unsparked import changed, promoted
@@ -54,3 +55,21 @@ def test_a_key_of_nobody(tmp_path: Path) -> None:
     place, asked = waiting(tmp_path)
     with pytest.raises(PlanError, match="dev may not approve"):
         approve(place, asked)
+
+
+def test_a_key_that_no_line_has(tmp_path: Path) -> None:
+    """That is what is wrong, not who made the plan; a line for a pattern has it, and an authority may vouch for it."""
+    place, asked = waiting(tmp_path, ANA)
+    (tmp_path / "other").mkdir()
+    unknown = a_key(tmp_path / "other", "key")
+    with pytest.raises(UsageError, match="is the key of nobody who may sign") as refused:
+        approve(place, replace(asked, key=unknown))
+    assert f"no line of {ALLOWED}" in refused.value.why and "rules change" in refused.value.fix
+    with pytest.raises(SettingsError, match="cannot sign with") as refused:
+        approve(place, replace(asked, key=tmp_path / "nowhere"))
+    assert "No such file" in refused.value.why
+    known, other = (key.with_suffix(".pub").read_text() for key in (tmp_path / "key", unknown))
+    mine = fingerprint(unknown)
+    assert not may_sign(f"{ANA} {known}", mine)
+    assert may_sign(f"{ANA} {known}*@example.com {other}", mine)
+    assert may_sign(f"{ANA} cert-authority {known}", mine)
