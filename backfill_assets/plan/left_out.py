@@ -100,6 +100,24 @@ def causes_of_loss(project: Project, facts: Facts, name: str, lost: Ranges) -> t
     return tuple(found)
 
 
+def sources_without(
+    project: Project, facts: Facts, name: str, lost: Ranges
+) -> tuple[tuple[tuple[str, ...], Ranges], ...]:
+    """The sources, of the model or of those that it reads, that have no rows of days which would be lost, with these:
+    nothing can compute them by now."""
+    found: list[tuple[tuple[str, ...], Ranges]] = []
+    for each in (name, *reach([name], lambda n: upstream_models(project, project.models[n]))):
+        timed = [u.name for u in project.models[each].upstreams if u.name in project.sources]
+        timed = [source for source in timed if project.sources[source].time_column]
+        if not timed or any(source not in facts.extents for source in timed):
+            continue
+        there = Ranges.of(Cadence.DAILY.cover(facts.extents[source]) for source in timed)
+        if part := lost - there:
+            found.append((tuple(timed), part))
+            lost = lost - part
+    return tuple(found)
+
+
 def ways_on(found: LeftOut, request: Request) -> str:
     """What can be done where new logic would lose the days. No command takes single days out of what is shown."""
     if found.key == "end":

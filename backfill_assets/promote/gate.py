@@ -19,7 +19,7 @@ from backfill_assets.core.wording import listed
 from backfill_assets.plan.changed_texts import refuted, remedy, unchecked
 from backfill_assets.plan.changes import asked_about
 from backfill_assets.plan.commands import apply_command, restate_argument, restate_command, withdraw_command
-from backfill_assets.plan.left_out import causes_of_loss, ways_on
+from backfill_assets.plan.left_out import causes_of_loss, sources_without, ways_on
 from backfill_assets.plan.missing import needed, upstream_models
 from backfill_assets.plan.renamed_columns import outdated
 from backfill_assets.plan.scope import changed_beside
@@ -175,6 +175,16 @@ def nothing_lost(case: Case) -> Iterator[Obstacle]:
                 remedy=ways_on(each.cause, case.request),
             )
             left = left - each.lost
+        for sources, part in sources_without(case.project, case.facts, w.model, left):
+            have, names = "has" if len(sources) == 1 else "have", listed(sources)
+            yield Obstacle(
+                model=w.model,
+                what=f"{names} {have} no rows of days that are shown: {case.environment.name} would lose",
+                intervals=part,
+                remedy=f"load them again; or write `cut_off: false` for {names} in sources.yml, which lets these days "
+                "be computed without rows; then backfill apply",
+            )
+            left = left - part
         if left:
             yield Obstacle(
                 model=w.model,

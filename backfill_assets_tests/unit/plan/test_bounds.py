@@ -173,7 +173,9 @@ def test_a_new_version_does_not_lose_days_unnoticed() -> None:
     apply(newer.bench(pins=plan.sources), plan)
     verdict = gated(newer.project, newer.facts(), newer.control.versions.all(), Request(), plan.models)
     [obstacle] = verdict.obstacles
-    assert (obstacle.what, str(obstacle.intervals)) == ("prod would lose", "2024-01-03..2024-01-05")
+    said = "raw has no rows of days that are shown: prod would lose"
+    assert (obstacle.what, str(obstacle.intervals)) == (said, "2024-01-03..2024-01-05")
+    assert "`cut_off: false` for raw" in obstacle.remedy and "load them again" in obstacle.remedy
 
 
 def test_a_range_without_any_rows_is_an_error() -> None:
