@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -39,7 +39,7 @@ from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.release import Attempt, Sealing, release_case
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, PlanStatus
-from backfill_assets.state.proofs import DIFF, newest_proofs
+from backfill_assets.state.proofs import DIFF, left_to_do, newest_proofs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +78,16 @@ class Promoted:
     """Where no plan was named and nothing moved: the plans that are promoted by their ids."""
     stale: tuple[Fault, ...] = ()
     """What is shown beside rows of an upstream that it did not read, as these were not there yet."""
+    left: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Readers that keep old values, as somebody accepted, and the command that computes them again."""
+
+    @property
+    def left_words(self) -> tuple[str, ...]:
+        """That, in sentences."""
+        return tuple(
+            f"Computed from values of before, as was accepted: {readers}. Next: {command}"
+            for readers, command in self.left.items()
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +139,9 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
         amendment=done.attempt.amendment,
         waiting=_waiting(context, facts) if done.verdict.open and not (plan or done.verdict.pointers) else (),
         stale=stale_by_promotion(context, before, done.environment, facts.entries) if done.verdict.open else (),
+        left={k: v for each in done.packets for k, v in left_to_do(context.control.proofs.of(each)).items()}
+        if done.moved
+        else {},
     )
 
 

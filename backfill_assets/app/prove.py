@@ -28,7 +28,7 @@ from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.rehearsal import damages, rehearse
 from backfill_assets.state.plans import PlanRecord
-from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, Finding, Proof, newest_proofs
+from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, LEFT, Finding, Proof, newest_proofs
 
 ASKED = "asked"
 """The key of a proof's document under which the digest of the queries is that were asked."""
@@ -101,7 +101,8 @@ def _prove(
         findings = unanswered(reruns, context.project.consumers, tuple(about.scope))
         keep(CONSUMERS, findings, reruns.to_json() | {ASKED: asked})
     if about.scope and (drift or KEPT not in known):
-        keep(KEPT, drifted(drift), {"drift": [str(d) for d in drift]})
+        left = {", ".join(d.again): d.following for d in drift if d.following}
+        keep(KEPT, drifted(drift), {"drift": [str(d) for d in drift], LEFT: left})
     context.control.proofs.put(found)
     return tuple(found)
 

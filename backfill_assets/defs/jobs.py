@@ -219,4 +219,6 @@ def _log_promoted(run: Launched, done: Promoted) -> None:
     for one in done.waiting:
         run.log.info(one.waits(promote_words(run.context, one.plan)))
     _log_faults(run.log, done.stale)
+    for sentence in done.left_words:
+        run.log.warning(sentence)
     run.report_views()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import UNKNOWN, Override, Project
 from backfill_assets.plan.category import Category, affects
+from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.reasons import reads_of
 from backfill_assets.plan.stages import Plan
 
@@ -37,13 +38,18 @@ class Drift:
     def __str__(self) -> str:
         if self.kept.word:
             return self._broken_word(self.kept.word)
-        columns = ", ".join(self.kept.columns)
-        days = " ".join(f"--restate {reader}:{part}" for reader, parts in self.again.items() for part in parts)
-        readers = ", ".join(self.again)
+        columns = self.kept.columns
+        which = columns[0] if len(columns) == 1 else f"one or more of {', '.join(columns)}"
         return (
-            f"{self.kept.upstream} has other values of {columns} in {self.intervals} than what is shown: what it reads"
-            f" changed since.\n  {readers} would keep the old ones. After the promotion: backfill apply {days}"
+            f"{self.kept.upstream} has other values of {which} in {self.intervals} than what is shown: what it reads"
+            f" changed since.\n  {', '.join(self.again)} would keep the old ones. After the promotion: {self.following}"
         )
+
+    @property
+    def following(self) -> str:
+        """The command that computes the readers again once the new values are shown; "" where none is left so."""
+        arguments = [a for reader, parts in self.again.items() for a in restate_argument(reader, parts)]
+        return restate_command(tuple(arguments)) if arguments and not self.kept.word else ""
 
     def _broken_word(self, word: Override) -> str:
         return (

@@ -17,6 +17,9 @@ from backfill_assets.state.store import Records, Row, TableSpec
 DIFF, CONSUMERS, KEPT = "diff", "consumers", "kept"
 """Kinds of proofs: old and new rows compared; consumers' queries asked again; tables that are kept, checked."""
 
+LEFT = "left"
+"""In the document of KEPT: by the readers that would keep old values, the command that computes these again."""
+
 
 @as_list
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +85,12 @@ class Proofs(Records):
             return cast(int, row["sequence"]), cast(datetime, row["at"]), cast(str, row["id"])
 
         return tuple(from_row(Proof, row) for row in sorted(self._table.read({"plan": [plan]}), key=order))
+
+
+def left_to_do(proofs: Iterable[Proof]) -> dict[str, str]:
+    """What proofs of one plan say is computed again once it is promoted: readers, and the command."""
+    kept = newest_proofs(proofs).get(KEPT)
+    return dict(kept.document.get(LEFT) or {}) if kept else {}
 
 
 def newest_proofs(proofs: Iterable[Proof], content: str | None = None) -> dict[str, Proof]:

@@ -173,8 +173,16 @@ def test_a_kept_table(tmp_path: Path, said: Said) -> None:
     """A table that is kept, and was built from other values."""
     kept = KeptModels(upstream="daily", readers=("monthly",), columns=("total",))
     said.drift = [Drift(kept=kept, intervals=ranges(days("03")), again={"monthly": ranges(days("03"))})]
-    [what] = in_the_way(changed(tmp_path))
+    place = changed(tmp_path)
+    [what] = in_the_way(place)
     assert what.startswith("daily has other values of total in 2024-01-03"), what
+    [plan] = [p for p in place.control.plans.all() if p.live]
+    for statement in approval_statements(place, plan.id, accepted={"daily.kept": "they follow tonight"}):
+        approve_plan(place, statement)
+    done = promote_plan(place)
+    assert done.verdict.open and done.left == {"monthly": "backfill apply --restate monthly:2024-01-03"}
+    assert "as was accepted: monthly. Next: backfill apply --restate monthly:2024-01-03" in done.left_words[0]
+    assert promote_plan(place).left == {}, "nothing moved"
 
 
 def test_an_enrichment_that_moves_something_else(tmp_path: Path, said: Said) -> None:
