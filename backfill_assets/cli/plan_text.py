@@ -94,7 +94,7 @@ def print_plan(
     for text in plan.texts:
         console.print(Text(text_line(text, project)))
     for sentence in (
-        afterwards(plan, gaps, ahead) if verdict is None or verdict.open else ()
+        afterwards(plan, gaps, ahead, approved=verdict is not None) if verdict is None or verdict.open else ()
     ):  # the gate's own words come below
         console.print(Text(sentence))
     if plan.held:

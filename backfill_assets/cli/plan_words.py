@@ -19,14 +19,18 @@ def ahead_lines(ahead: Sequence[Obstacle | Gap]) -> list[str]:
     return [f"  {line}" for obstacle in ahead for line in one_line_each(str(obstacle))]
 
 
-def afterwards(plan: Plan, gaps: Sequence[Gap] = (), ahead: Sequence[Obstacle] = ()) -> list[str]:
-    """What follows when everything is built; nothing is announced that `gaps`, or what is `ahead`, forbid."""
+def afterwards(
+    plan: Plan, gaps: Sequence[Gap] = (), ahead: Sequence[Obstacle] = (), *, approved: bool = False
+) -> list[str]:
+    """What follows when everything is built; nothing is announced that `gaps`, or what is `ahead`, forbid, nor an
+    approval that was given (`approved`)."""
     said: list[str] = []
     for stage in plan.stages:
         match stage:
             case Approve():
                 asked = " and by ".join(map(str, stage.owners))
-                said.append(f"Then it needs approval by {asked}: published rows change.")
+                needs = f"Then it needs approval by {asked}: published rows change."
+                said.append(f"It has the approval of {' and of '.join(map(str, stage.owners))}." if approved else needs)
             case Promote():
                 models = first_few(one.model for one in stage.models)
                 if gaps:

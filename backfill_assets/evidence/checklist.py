@@ -225,7 +225,7 @@ def _compared(packet: Packet) -> Iterator[ChecklistLine]:
     if not rewritten:
         yield ChecklistLine(step=8, what=what, state="not needed", why="nothing of it was shown before")
     elif packet.data_diff is None or packet.data_diff.holds is False:
-        why = "rows were written again since" if packet.data_diff else "they were not"
+        why = "old or new rows are others by now" if packet.data_diff else "they were not"
         yield ChecklistLine(step=8, what=what, state="open", why=why)
     elif left := not_compared(packet):
         why = f"what was shown once of {few(left)} was not: {NOT_THERE}"

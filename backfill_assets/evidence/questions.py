@@ -20,7 +20,7 @@ from backfill_assets.evidence.value_changes import compared
 from backfill_assets.state.required_approvals import titled
 
 _UNCOMPARED = "old and new rows were not compared"
-_REPLACED = "rows were written again since they were compared"
+_REPLACED = "old or new rows are others by now than were compared"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

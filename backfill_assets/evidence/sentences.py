@@ -253,7 +253,7 @@ def reminders(packet: Packet) -> list[str]:
             said.append(f"{m.model} has no row at all in what was computed: readers would find none there.")
     said += [f"Not accepted yet: {f.text}." for f in packet.findings if not accepted_by(packet, f)]
     if packet.data_diff is not None and packet.data_diff.holds is False:
-        said.append("Old and new values were compared, but some rows were written again since: compare them again.")
+        said.append("Old and new values were compared, and old or new rows are others by now: compare them again.")
     if packet.data_diff is None and any(map(replaces, packet.models)):
         said.append("Old and new values were not compared; only the number of rows was.")
     if left := not_compared(packet):

@@ -155,7 +155,7 @@ def diff_view(m: ModelPart, packet: Packet) -> DiffView:
     if raw is None:
         why = "Nothing of it was shown before." if not m.before else "Old and new rows were not compared."
         if packet.data_diff is not None and packet.data_diff.holds is False:
-            why = "Old and new rows were compared, and some were written again since."
+            why = "Old and new rows were compared, and are others by now."
         return DiffView(
             model=m.model, line=rows_moved(m), rows_strip="", rows_chart=drawn, days=("", ""), columns=[], left_out=0,
             slices=[], samples=[], uncompared=why,

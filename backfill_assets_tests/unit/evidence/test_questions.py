@@ -41,7 +41,7 @@ def test_nothing_is_known_without_a_comparison() -> None:
 def test_a_comparison_of_other_rows_is_none() -> None:
     found = asked(replace(compared(), content="others"))
     assert found["keys"].answer == found["moved"].answer == "open"
-    assert "written again" in found["keys"].why
+    assert "others by now" in found["keys"].why
 
 
 def test_keys() -> None:

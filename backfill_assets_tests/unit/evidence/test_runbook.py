@@ -117,7 +117,7 @@ def test_rows_that_were_not_compared() -> None:
     assert states(known())[what][0] == "done"
     assert states(known(inputs={"proofs": {}}))[what] == ("open", "they were not")
     other = known(inputs={"proofs": {"diff": a_proof(content="others")}})
-    assert states(other)[what] == ("open", "rows were written again since")
+    assert states(other)[what] == ("open", "old or new rows are others by now")
 
 
 def test_a_red_audit_and_missing_days_are_open() -> None:
