@@ -1,6 +1,7 @@
 """All checks behind one command: style, types, layers, generated docs and tests. Exits non-zero if any fails.
 
-Two lanes, side by side: the tests that need Spark, and everything else. What the second one says comes when it is over.
+Two lanes, side by side: one begins with the tests that need Spark, the other with everything else, of which the first
+one takes its share when it is through. What else than Spark's tests is said comes at the end.
 `--all` runs those as well that take minutes each (`extended`), which are left out otherwise.
 """
 
@@ -12,7 +13,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -23,14 +27,22 @@ BIN = Path(sys.executable).parent
 TESTS = "backfill_assets_tests"
 GENERATED = ("api", "cli", "architecture", "audits", "categories", "contracts", "models", "settings")
 """Pages of which parts come from the code."""
+_UNITS = ("unit/promote", "unit/plan", "unit/defs", "unit/python_models")
 CHECKS = {
+    "tests of contracts": ["pytest", f"{TESTS}/contracts"],
+    "tests of promotions": ["pytest", f"{TESTS}/{_UNITS[0]}"],
+    "tests of plans": ["pytest", *(f"{TESTS}/{name}" for name in _UNITS[1:])],
+    "other pure tests": [
+        "pytest", *(f"{TESTS}/{name}" for name in ("unit", "golden", "browser")),
+        *(f"--ignore={TESTS}/{name}" for name in _UNITS),
+    ],
+    "types": ["pyright"],
     "style": ["ruff", "check", "."],
     "format": ["ruff", "format", "--check", "."],
-    "types": ["pyright"],
     "layers": ["lint-imports", "--no-cache"],
     "docs": ["cog", "--check", "-r", *(f"docs/{name}.md" for name in GENERATED)],
-    "pure tests": ["pytest", *(f"{TESTS}/{name}" for name in ("unit", "contracts", "golden", "browser"))],
-}
+}  # fmt: skip
+"""The longest ones first: of them nobody waits for the last."""
 WORKERS = ("sqlframe", "sqlglot")
 """What those who compile Python models import: they read the bytecode beside a package's files, and write none."""
 SPARK = {
@@ -60,14 +72,16 @@ def main(arguments: list[str]) -> int:
 def run(arguments: list[str]) -> int:
     """What `main` does, once what is compiled stays so."""
     if arguments not in ([], [ALL]):
-        return 1 if lane({"tests": ["pytest", *arguments]}, quiet=False) else 0
+        return 0 if carry_out("tests", ["pytest", *arguments], quiet=False).passed else 1
     leave_classes()
-    with ThreadPoolExecutor(1) as pool:
-        checks = pool.submit(lane, CHECKS, quiet=True)
-        chosen = [] if arguments else SHORT
-        failed = lane({name: [*command, *chosen] for name, command in SPARK.items()}, quiet=False)
-        failed += checks.result()
-    if failed:
+    chosen = [] if arguments else SHORT
+    waiting = deque(CHECKS.items())
+    with ThreadPoolExecutor(2) as lanes:
+        first = lanes.submit(lane, waiting, {name: [*command, *chosen] for name, command in SPARK.items()})
+        second = lanes.submit(lane, waiting, {})
+        done = [*first.result(), *second.result()]
+    print("\n".join(one.said for one in done if one.said), flush=True)
+    if failed := [one.name for one in done if not one.passed]:
         print(f"failed: {', '.join(failed)}")
     return 1 if failed else 0
 
@@ -83,34 +97,44 @@ def leave_classes() -> None:
         )  # holds its pipes until then
 
 
-def lane(commands: dict[str, list[str]], *, quiet: bool) -> list[str]:
-    """Run commands one after the other; the names of those that failed. `quiet`: print all of it at the end."""
-    failed: list[str] = []
-    said: list[str] = []
-    for name, command in commands.items():
-        head = f"\n== {name}: {' '.join(command)}"
-        if not quiet:
-            print(head, flush=True)
-        began = time.monotonic()
-        done = subprocess.run(
-            [str(BIN / command[0]), *command[1:]],
-            cwd=ROOT,
-            check=False,
-            text=True,
-            stdout=subprocess.PIPE if quiet else None,
-            stderr=subprocess.STDOUT if quiet else None,
-        )
-        verdict = "ok" if done.returncode == 0 else "FAILED"
-        tail = f"== {name}: {verdict} in {time.monotonic() - began:.0f} s"
-        if quiet:
-            said += [head, done.stdout.rstrip(), tail]
-        else:
-            print(tail, flush=True)
-        if done.returncode != 0:
-            failed.append(name)
-    if quiet:
-        print("\n".join(said), flush=True)
-    return failed
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """How a command ended, and what it said, unless that was printed as it ran."""
+
+    name: str
+    passed: bool
+    said: str = ""
+
+
+def lane(waiting: deque[tuple[str, list[str]]], begin_with: dict[str, list[str]]) -> list[Done]:
+    """Run commands one after the other, first these, then what nobody has taken yet of those that wait."""
+    done = [carry_out(name, command, quiet=False) for name, command in begin_with.items()]
+    with suppress(IndexError):
+        while True:
+            done.append(carry_out(*waiting.popleft(), quiet=True))
+    return done
+
+
+def carry_out(name: str, command: list[str], *, quiet: bool) -> Done:
+    """Run one command; `quiet`: print nothing of it."""
+    head = f"\n== {name}: {' '.join(command)}"
+    if not quiet:
+        print(head, flush=True)
+    began = time.monotonic()
+    ended = subprocess.run(
+        [str(BIN / command[0]), *command[1:]],
+        cwd=ROOT,
+        check=False,
+        text=True,
+        stdout=subprocess.PIPE if quiet else None,
+        stderr=subprocess.STDOUT if quiet else None,
+    )
+    verdict = "ok" if ended.returncode == 0 else "FAILED"
+    tail = f"== {name}: {verdict} in {time.monotonic() - began:.0f} s"
+    if not quiet:
+        print(tail, flush=True)
+    said = "\n".join([head, ended.stdout.rstrip(), tail]) if quiet else ""
+    return Done(name=name, passed=ended.returncode == 0, said=said)
 
 
 if __name__ == "__main__":
