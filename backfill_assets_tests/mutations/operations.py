@@ -35,6 +35,16 @@ ROLLBACK = (
     broken("a restatement goes back with its readers", "promote/rollback.py", "if corrected and other.model not in told and (why := _belong", "if not step.model and (why := _belong", "promote/test_rollback.py"),
     broken("a model that consumers read does not go silently", "promote/rollback.py", ", *_consumers(project, rules, steps)]", "]", "promote/test_rollback.py"),
     broken("days that came since are kept", "promote/rollback_step.py", "newer = (shown.covers - older.covers) if shown else NOTHING", "newer = NOTHING", "promote/test_rollback.py"),
+    broken("promises: a declared type and the query", "project/outputs.py", "given.type != column.type:", "False:", "project/test_problems.py"),
+    broken("promises: a declared type and the rows", "adapters/version_table.py", "        _check_promised(job.model, schema)\n", "", "audits/test_missing_column.py::test_a_type_that_is_not_the_declared_one"),
+    broken("promises: a table of before", "plan/warnings.py", "        if shown.get(column.lower(), type_) != type_\n", "        if False\n", "plan/test_plan.py::test_a_type_that_is_not_the_declared_one_is_told"),
+    broken("promises: settings of the folder", "adapters/session.py", "    check_versioned(root, settings)\n    if server_of", "    if server_of", "adapters/test_versioned_settings.py::test_no_session_is_opened"),
+    broken("promises: settings that the project has", "project/spark_settings.py", "if name not in own and name", "if name", "adapters/test_versioned_settings.py::test_what_versions_know_is_fine"),
+    broken("promises: settings of a server", "adapters/server.py", "{**SPARKS_OWN, **settings_that_count(wanted)}", "settings_that_count(wanted)", "adapters/test_server.py::test_a_server_that_has_what_nobody_here_names"),
+    broken("promises: a file is the one that counts", "adapters/model_code.py", "        anchored(tree, Path(path), self._root)\n", "", "adapters/test_model_code.py::test_a_file_that_is_named_is_the_one_that_counts"),
+    broken("promises: a name of another column", "adapters/source_changes.py", "        if number in renamed:\n", "        if False:\n", "watch/test_late_delta.py::test_a_name_that_is_of_another_column"),
+    broken("promises: what was dropped before", "adapters/source_changes.py", "        names |= now\n", "        names = now\n", "watch/test_late_delta.py::test_a_name_that_is_of_another_column"),
+    broken("promises: a refused day is red", "evidence/gather.py", "(*batches, *(() if mine else _refused(entries, have.refused)))", "batches", "evidence/test_red_days.py"),
 )  # fmt: skip
 
 SWEEPING = (
