@@ -39,7 +39,7 @@ from backfill_assets.build.engine import AuditReads, Job, OneAlone, SourceInput
 from backfill_assets.core.errors import BackfillError, DataError, TransientBuildError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model
-from backfill_assets.core.segments import NO_ROWS, Segments
+from backfill_assets.core.segments import NO_ROWS, Segments, logic_of
 from backfill_assets.state.tables import DataCommit
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ class SparkEngine:
             frame = marked(self._rows.of(job, sample), job.model)
             with in_query(job.model):  # a remote session looks into the query no earlier
                 schema = frame.schema
-            return create_version_table(job, schema, self._rows.location(job))
+            first = job.version == logic_of(job.version)  # a revision is another table of what was there before
+            return create_version_table(job, schema, self._rows.location(job), promised=first)
 
     def write(self, job: Job, batch: str, interval: Interval) -> DataCommit:
         model = job.model

@@ -67,14 +67,16 @@ def all_compilers(folder: Path, settings: Settings) -> str:
     return " ".join(option for option in conf[JAVA_OPTIONS].split() if option not in _SHORT_BUILDS)
 
 
+_SETTING = re.compile(r"[\s=]+")
+"""What is between a key and its value."""
+
+
 def read_conf(folder: Path) -> dict[str, str]:
     """The settings of `spark-defaults.conf`: a key and a value a line, `#` starts a comment line."""
     file = folder / DEFAULTS_FILE
     lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
     pairs = (
-        re.split(r"[\s=]+", line.strip(), maxsplit=1)
-        for line in lines
-        if line.strip() and not line.lstrip().startswith("#")
+        _SETTING.split(line.strip(), maxsplit=1) for line in lines if line.strip() and not line.lstrip().startswith("#")
     )
     return {pair[0]: pair[1].strip() if len(pair) > 1 else "" for pair in pairs}
 
@@ -91,12 +93,13 @@ def check_versioned(root: Path, settings: Settings) -> None:
     if not (names := of_no_version(read_conf(folder), settings.spark)):
         return
     lines = (folder / DEFAULTS_FILE).read_text(encoding="utf-8").splitlines()
-    at = next((n for n, line in enumerate(lines, start=1) if line.strip().startswith(names[0])), 1)
+    at = next((n for n, line in enumerate(lines, start=1) if _SETTING.split(line.strip())[0] == names[0]), 1)
     many = f" (so it does {', '.join(names[1:])})" if names[1:] else ""
     raise SettingsError(
         f"{folder / DEFAULTS_FILE}:{at} sets {names[0]}{many}, and no version of a model says so",
         why="it may change rows: days of one version would be computed in two ways, and no plan would tell",
-        fix="write it below `spark:` in backfill.yml, where it is a part of each version, or remove the line",
+        fix="remove the line; or write it below `spark:` in backfill.yml, where it is a part of each version, which is "
+        "another one then",
     )
 
 

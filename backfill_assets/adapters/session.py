@@ -38,7 +38,7 @@ from backfill_assets.core.settings import Settings
 from backfill_assets.project.object_store import access, bucket_of, is_s3
 from backfill_assets.project.settings import state_root
 from backfill_assets.project.source_places import source_places
-from backfill_assets.project.spark_settings import SESSION
+from backfill_assets.project.spark_settings import SESSION, SPARKS_OWN
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -98,6 +98,7 @@ def spark_session(root: Path, settings: Settings, *, long: bool = False) -> Spar
         try:
             with own_words(log):
                 session = builder.getOrCreate()
+                _check_own(session, settings)
         except PySparkException as error:
             raise SettingsError(
                 "Spark did not start",
@@ -107,6 +108,21 @@ def spark_session(root: Path, settings: Settings, *, long: bool = False) -> Spar
         if wanted.buckets:
             _check_way(session, wanted=is_s3(settings.warehouse))
         return session
+
+
+def _check_own(session: SparkSession, settings: Settings) -> None:
+    """Raise SettingsError where a variable, or another file, made a session that was just opened decide rows otherwise
+    than the project says."""
+    wanted = {**SPARKS_OWN, **{n: v for n, v in settings.spark.items() if n in SPARKS_OWN}}
+    for name, value in wanted.items():
+        if (there := str(session.conf.get(name))).lower() != value.lower():
+            session.stop()
+            raise SettingsError(
+                f"the Spark session has {name} = {there}, and no version of a model says so",
+                why="it may change rows; a variable such as PYSPARK_SUBMIT_ARGS, or a file of Spark's, sets it",
+                fix=f"take it away there; or write `{name}: {there}` below `spark:` in backfill.yml, which makes each "
+                "version another one",
+            )
 
 
 def keep_session(root: Path, settings: Settings, *, idle: float, ready: Callable[[], None]) -> str:

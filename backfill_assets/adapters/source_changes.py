@@ -73,7 +73,7 @@ def _delta(source: Source, path: str, since: int) -> SourceHistory:
     changes: list[SourceChange] = []
     described = [(number, a["metaData"]) for number, actions in raw for a in actions if "metaData" in a]
     first = _first(path, table, known) if described else table
-    renamed = _renamed(first, described)
+    renamed = _renamed(first, described) if described else {}
     for number, actions in raw:
         touched = reader.commit(actions)
         if number in renamed:
@@ -94,12 +94,14 @@ def _first(path: str, table: Any, known: int) -> Any:
 
 
 def _renamed(first: Any, described: Sequence[tuple[int, Mapping[str, Any]]]) -> dict[int, str]:
-    """By commit, which names are of other columns from then on: a rename, or a drop before it, changes no file."""
+    """By commit, which names are of other columns from then on: a rename, or a drop before it, changes no file. Files
+    that are written anew, as where the table maps no more, have the same columns by other names."""
     names = physical_names(json.loads(first.schema().to_json())) if first is not None else {}
     found: dict[int, str] = {}
     for number, said in described:
         now = physical_names(json.loads(said["schemaString"]))
-        if others := other_columns(names, now):
+        mapped = (said.get("configuration") or {}).get("delta.columnMapping.mode", "none") != "none"
+        if mapped and (others := other_columns(names, now)):
             found[number] = f"another column is called {', '.join(others)}"
         names |= now
     return found

@@ -149,7 +149,7 @@ def _values(column: Any) -> list[Any]:
 
 def physical_name(table: Any, column: str) -> str:
     """What a column is called in a Delta log: another name where the table maps columns. Lower-cased."""
-    return physical_names(json.loads(table.schema().to_json())).get(column.lower(), column).lower()
+    return physical_names(json.loads(table.schema().to_json())).get((column.lower(),), column).lower()
 
 
 def readable_texts(source: Source, files: Sequence[SourceFile]) -> str | None:

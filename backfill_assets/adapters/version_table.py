@@ -16,7 +16,7 @@ from backfill_assets.core.intervals import Cadence, Interval
 from backfill_assets.core.model import Model
 from backfill_assets.project.object_store import delta_options
 from backfill_assets.sql.text import within
-from backfill_assets.sql.types import in_yaml
+from backfill_assets.sql.types import in_yaml, same_type
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -32,8 +32,11 @@ _OF_SPARK = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "
 """What Delta calls otherwise than Spark."""
 
 
-def create_version_table(job: Job, schema: StructType, location: str) -> tuple[tuple[str, str], ...]:
-    """Create the table unless it exists; returns its columns as (name, Spark type).
+def create_version_table(
+    job: Job, schema: StructType, location: str, *, promised: bool = False
+) -> tuple[tuple[str, str], ...]:
+    """Create the table unless it exists; returns its columns as (name, Spark type). `promised`: it is the first of its
+    version, and has to have the types that the header declares.
 
     Raises BuildError when the schema lacks the time column or the grain, when a type is not the declared one or cannot
     be stored, or when the table exists with another schema (an input's types changed since).
@@ -42,7 +45,8 @@ def create_version_table(job: Job, schema: StructType, location: str) -> tuple[t
     columns = tuple((f.name, f.dataType.simpleString()) for f in schema.fields)
     table = open_table(location)
     if table is None:
-        _check_promised(job.model, schema)
+        if promised:
+            _check_promised(job.model, schema)
         from deltalake import DeltaTable, Schema
         from deltalake.exceptions import DeltaError
 
@@ -173,15 +177,14 @@ def _check_promised(model: Model, schema: StructType) -> None:
     """Raise BuildError where the header declares another type than is computed: plans go by it. A table that is there
     was made before anybody looked."""
     given = {f.name.lower(): f.dataType.simpleString() for f in schema.fields}
-    wrong = {name: type_ for name, type_ in model.promised.items() if given.get(name.lower(), type_) != type_}
+    wrong = {n: type_ for n, type_ in model.promised.items() if not same_type(given.get(n.lower(), type_), type_)}
     if wrong:
         name, type_ = next(iter(wrong.items()))
         more = f"; so is {', '.join([*wrong][1:])}" if len(wrong) > 1 else ""
-        cast = f'.cast("{type_}")' if model.language == "python" else f"CAST(… AS {type_.upper()})"
         raise BuildError(
             f"column {name} of {model.name} is declared {type_}, and is {given[name.lower()]}",
             why=f"plans go by the types of columns where they say what a change leaves as it is{more}",
-            fix=f"write `type: {in_yaml(given[name.lower()])}` under `columns` in {model.path}, or cast it: {cast}",
+            fix=f"write `type: {in_yaml(given[name.lower()])}` under `columns` in {model.path}, or cast it to {type_}",
         )
 
 

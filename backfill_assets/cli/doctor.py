@@ -34,6 +34,7 @@ def examine(root: Path) -> list[DoctorCheck]:
     from backfill_assets.adapters.machine import (
         check_java,
         check_room,
+        check_versioned,
         cluster_of,
         conf_dir,
         delta_jars,
@@ -82,6 +83,7 @@ def examine(root: Path) -> list[DoctorCheck]:
             settings = load_settings(root)
         except BackfillError:  # another line tells of it
             return conf_dir(root)
+        check_versioned(root, settings)
         return session_conf(root, settings)
 
     def state() -> str:

@@ -18,6 +18,7 @@ from backfill_assets.evidence.sentences import (
     confirmed,
     in_words,
     not_compared,
+    over,
     replaces,
     tests_of,
 )
@@ -209,7 +210,7 @@ def _built(packet: Packet) -> Iterator[ChecklistLine]:
             ["nothing was tested yet"]
             if not packet.checks
             else ["not all of it is built"]
-            if missing and not red
+            if missing and not red and not over(packet)
             else []
         ),
     ]

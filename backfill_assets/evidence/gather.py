@@ -206,7 +206,7 @@ def _subject(
         missing=((patch if patch is not None else model.expected(now)) - have.complete) | left_out,
         table=tables.state(name, version, commit, hash_up_to=hash_up_to) if commit >= 0 else None,
         batches=batches,
-        results=_newest_of(results, (*batches, *(() if mine else _refused(entries, have.refused)))),
+        results=_newest_of(results, (*batches, *(() if mine else _refused(entries, have.refused, target.intervals)))),
         old_rows=_rows(log, was, shown) if was else {},
         new_rows=_within(log.rows(name, version, commit), shown) if commit >= 0 else {},
         rewired=_rewired(project, old, record),
@@ -277,12 +277,16 @@ def _newest_of(results: Sequence[AuditResult], batches: Sequence[tuple[Interval,
     return tuple(sorted(newest.values(), key=lambda r: (r.check, r.interval)))
 
 
-def _refused(entries: Sequence[Entry], refused: Sequence[tuple[Interval, str]]) -> Iterator[tuple[Interval, Entry]]:
-    """By which batch an audit found what keeps intervals out that were built: each by its newest."""
-    out = {entry.interval: entry for entry in entries if entry.kind is Kind.INVALIDATED and entry.batch}
-    for interval, _ in refused:
-        for there, entry in out.items():
-            yield from ((part, entry) for part in Ranges((interval,)) & Ranges((there,)))
+def _refused(
+    entries: Sequence[Entry], refused: Sequence[tuple[Interval, str]], within: Ranges
+) -> Iterator[tuple[Interval, Entry]]:
+    """By which batch something was found that keeps out intervals which were built: of each part the newest finding."""
+    found = [entry for entry in entries if entry.kind is Kind.INVALIDATED and entry.batch]
+    for interval, reason in refused:
+        mine = [e for e in found if e.reason == reason and Ranges((e.interval,)) & Ranges((interval,))]
+        newest = max(mine, key=lambda e: (e.table_commit, *e.order), default=None)
+        if newest is not None:
+            yield from ((part, newest) for part in Ranges((interval,)) & within)
 
 
 def _rows(log: TableLog, pointer: Pointer, within: Ranges) -> dict[datetime, int]:

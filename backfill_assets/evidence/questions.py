@@ -14,7 +14,7 @@ from backfill_assets.core.wording import listed
 from backfill_assets.evidence.asked import ANSWERS, ASKED, Answer
 from backfill_assets.evidence.formatting import capital, count, few, number, percent
 from backfill_assets.evidence.readers import LEVELS, reruns
-from backfill_assets.evidence.sentences import accepted_by, in_words, replaces
+from backfill_assets.evidence.sentences import accepted_by, in_words, over, replaces
 from backfill_assets.evidence.shape import ModelPart, Packet
 from backfill_assets.evidence.value_changes import compared
 from backfill_assets.state.required_approvals import titled
@@ -178,7 +178,7 @@ def _audits(packet: Packet) -> ReviewerQuestion:
     red = [f"{c.model}.{c.check}" for c in packet.checks if c.failures and c.blocking]
     warned = [f"{c.model}.{c.check}" for c in packet.checks if c.failures and not c.blocking]
     untested = [m.model for m in packet.models if m.batches and not any(c.model == m.model for c in packet.checks)]
-    missing = [] if _over(packet) else [m.model for m in packet.models if m.ranges.missing]
+    missing = [] if over(packet) else [m.model for m in packet.models if m.ranges.missing]
     told = f"{number(passed)} of {number(tested)} passed" if tested else "none ran"
     said = [
         *([f"red: {few(red)}"] if red else []),
@@ -206,15 +206,11 @@ def _owners(packet: Packet) -> ReviewerQuestion:
     if packet.rules and not packet.rules.approvals.get("required", True):
         why = "approvals are off in this environment"
         return ReviewerQuestion(name="owner", answer="look", number="nobody is asked", why=why)
-    if any(s.get("stage") == "approve" for s in packet.plan.stages) and not _over(packet):
+    if any(s.get("stage") == "approve" for s in packet.plan.stages) and not over(packet):
         why = "; ".join(["the plan says whom it asks once its rows are there", *void])
         return ReviewerQuestion(name="owner", answer="open", number="not given", why=why)
-    why = "; ".join([capital("no approval is recorded") if _over(packet) else "no published row changes", *void])
+    why = "; ".join([capital("no approval is recorded") if over(packet) else "no published row changes", *void])
     return ReviewerQuestion(name="owner", answer="none", number="—", why=why)
-
-
-def _over(packet: Packet) -> bool:
-    return packet.plan.status not in ("open", "applied")
 
 
 def _rewritten(packet: Packet) -> bool:

@@ -301,6 +301,11 @@ def replaces(m: ModelPart) -> bool:
     return m.before is not None and not m.same_rows
 
 
+def over(packet: Packet) -> bool:
+    """Whether nothing of the plan is to be done any more."""
+    return packet.plan.status not in ("open", "applied")
+
+
 def not_compared(packet: Packet) -> list[str]:
     """Models of a comparison that holds which it did not set against what was shown of them once: its tables were
     removed, or an earlier release made it."""

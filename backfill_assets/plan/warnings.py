@@ -13,7 +13,7 @@ from backfill_assets.plan.category import Category
 from backfill_assets.plan.changed_texts import refuted, remedy
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan, PlanWarning
-from backfill_assets.sql.types import in_yaml
+from backfill_assets.sql.types import in_yaml, same_type
 
 _MOST = 20
 """Columns that are listed where none is close to the one that is not there."""
@@ -94,7 +94,7 @@ def other_types(project: Project, facts: Facts, models: Collection[str]) -> tupl
         if (pointer := facts.environment.pointers.get(name)) and logic_of(pointer.version) == project.fingerprints[name]
         for shown in ({column.lower(): type_ for column, type_ in pointer.columns},)
         for column, type_ in project.models[name].promised.items()
-        if shown.get(column.lower(), type_) != type_
+        if not same_type(shown.get(column.lower(), type_), type_)
     )
 
 

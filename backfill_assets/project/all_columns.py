@@ -12,6 +12,7 @@ from backfill_assets.core.model import Column, Source
 from backfill_assets.project.draft import Draft
 from backfill_assets.project.linking import Linked
 from backfill_assets.project.outputs import Outputs, compiled_columns, model_columns, python_columns
+from backfill_assets.project.spark_settings import read_as_usual
 from backfill_assets.python_models.compiled import PythonFunction, PythonUpstream
 
 Visible = Mapping[str, tuple[Column, ...]]
@@ -30,9 +31,16 @@ class ExpandedProject:
 
 
 def all_columns(
-    root: Path, linked: Linked, sources: Mapping[str, Source], compiling: Compile, problems: list[Problem]
+    root: Path,
+    linked: Linked,
+    sources: Mapping[str, Source],
+    compiling: Compile,
+    problems: list[Problem],
+    *,
+    spark: Mapping[str, str] | None,
 ) -> ExpandedProject:
-    """The columns of all models. Python models are compiled together, as few times as their dependencies allow."""
+    """The columns of all models. Python models are compiled together, as few times as their dependencies allow.
+    `spark`: the project's settings, by which queries are read; None: of a record, whose types nobody can correct."""
     outputs: dict[str, Outputs] = {}
     compiled: dict[str, str | None] = {}
     visible = {name: source.columns for name, source in sources.items()}
@@ -55,7 +63,9 @@ def all_columns(
             if _undeclared(draft):
                 found = python_columns(draft, compiled.get(draft.name), visible, linked.spelling)
             else:
-                found = model_columns(draft, known(draft), linked.spelling, problems)
+                own = {**(spark or {}), **(draft.header.spark if draft.header else {})}
+                types = spark is not None and read_as_usual(own)
+                found = model_columns(draft, known(draft), linked.spelling, problems, types=types)
             outputs[draft.name] = found
             visible[draft.name] = found.columns if found.complete else ()
         names = {d.name for d in waiting}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot.optimizer.scope import Scope
@@ -13,7 +13,7 @@ from backfill_assets.files.documents import did_you_mean
 from backfill_assets.project.draft import Draft
 from backfill_assets.sql.columns import Resolved, resolve
 from backfill_assets.sql.parsing import SqlError, parse
-from backfill_assets.sql.types import in_yaml
+from backfill_assets.sql.types import in_yaml, same_type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +34,15 @@ class Outputs:
 
 
 def model_columns(
-    draft: Draft, upstreams: Mapping[str, tuple[Column, ...]], spelling: Mapping[str, str], problems: list[Problem]
+    draft: Draft,
+    upstreams: Mapping[str, tuple[Column, ...]],
+    spelling: Mapping[str, str],
+    problems: list[Problem],
+    *,
+    types: bool = True,
 ) -> Outputs:
-    """A model's columns, given those of what it reads (none: unknown); `spelling` maps lower-cased names to names."""
+    """A model's columns, given those of what it reads (none: unknown); `spelling` maps lower-cased names to names.
+    `types`: those of the header are held against the query's."""
     header = draft.header.columns if draft.header else {}
     declared = tuple(Column(name=n, type=c.type, description=c.description) for n, c in header.items())
     if draft.language == "python":
@@ -60,11 +66,8 @@ def model_columns(
     produced = {c.name.lower(): c for c in found}
     for column in declared:
         given = produced.get(column.name.lower())
-        if given is not None and given.type and column.type and given.type != column.type:
-            what = f"column `{column.name}` is declared {column.type}, and the query gives {given.type}"
-            fix = f"write `type: {in_yaml(given.type)}`, or cast it: CAST(… AS {column.type.upper()})"
-            why = "plans go by the types of columns where they say what a change leaves as it is"
-            problems.append(draft.document.problem("columns", column.name, "type", what=what, why=why, fix=fix))
+        if types and given is not None and given is not marker and given.type and column.type:
+            problems += _broken_promise(draft, column.name, column.type, given.type)
         if given is None:
             names = [c.name for c in found]
             what = f"the query gives no column `{column.name}`"
@@ -125,6 +128,15 @@ def _compiled(
         return None
     known = {r.key: (spelling[r.key], upstreams.get(spelling[r.key], ())) for r in sql.references if r.key in spelling}
     return resolve(sql, known), {key: name for key, (name, _) in known.items()}
+
+
+def _broken_promise(draft: Draft, name: str, declared: str, given: str) -> Iterator[Problem]:
+    if same_type(declared, given):
+        return
+    what = f"column `{name}` is declared {declared}, and the query gives {given}"
+    why = "plans go by the types of columns where they say what a change leaves as it is"
+    fix = f"write `type: {in_yaml(given)}`, or cast it to {declared}"
+    yield draft.document.problem("columns", name, "type", what=what, why=why, fix=fix)
 
 
 def _marker(draft: Draft, columns: Sequence[Column]) -> Column | None:

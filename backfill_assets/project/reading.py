@@ -141,7 +141,8 @@ def _read_files(root: Path, *, recorded: bool) -> _Files:
             return {f.name: None for f in functions}
         return compile_functions(functions, cache_folder(root) / "python", failed, whole)
 
-    columns = all_columns(root, linked, declared.entries, compiling, problems)
+    spark = None if recorded else settings.spark
+    columns = all_columns(root, linked, declared.entries, compiling, problems, spark=spark)
     models: dict[str, Model] = {}
     hidden: dict[str, Sequence[FunctionUse]] = {}
     for draft in linked.order:

@@ -31,13 +31,20 @@ _HARMLESS = (
     "spark.databricks.delta.autoCompact.", "spark.databricks.delta.stalenessLimit",
     "spark.databricks.delta.retentionDurationCheck.", "spark.databricks.delta.properties.defaults.",
 )  # fmt: skip
-_NO_QUERY = (
-    "spark.sql.extensions", "spark.sql.catalog.", "spark.sql.defaultCatalog", "spark.sql.hive.", "spark.sql.streaming.",
-    "spark.sql.optimizer.", "spark.sql.thriftserver.", "spark.sql.thriftServer.", "spark.sql.queryExecutionListeners",
-    "spark.sql.connect.", "spark.sql.artifact.", "spark.sql.event.", "spark.sql.sources.commitProtocolClass",
-    "spark.sql.parquet.output.committer.class",
+_OF_QUERIES = (
+    "spark.sql.ansi.", "spark.sql.caseSensitive", "spark.sql.storeAssignmentPolicy", "spark.sql.timestampType",
+    "spark.sql.legacy.", "spark.sql.parser.", "spark.sql.groupBy", "spark.sql.orderByOrdinal",
+    "spark.sql.mapKeyDedupPolicy", "spark.sql.decimalOperations.", "spark.sql.session.", "spark.sql.collation.",
+    "spark.sql.charAsVarchar", "spark.sql.readSideCharPadding", "spark.sql.preserveCharVarcharTypeInfo",
+    "spark.sql.files.ignore", "spark.sql.sources.partitionColumnTypeInference.", "spark.sql.json", "spark.sql.csv.",
+    "spark.sql.parquet.mergeSchema", "spark.sql.parquet.binaryAsString", "spark.sql.parquet.int96",
+    "spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.parquet.inferTimestampNTZ.", "spark.sql.parquet.fieldId.",
+    "spark.sql.orc.mergeSchema", "spark.sql.avro.datetimeRebaseModeInRead", "spark.sql.execution.pandas.",
+    "spark.sql.execution.pythonUDF.",
 )  # fmt: skip
-"""Of these settings of `spark.sql.` a version is, where a project has them; a folder for all of a company's may."""
+"""How the names of settings begin that are known to decide rows. A version is of all that are not known to be harmless,
+where a project has them; a folder for all of a company's sessions has many that nobody here knows."""
+_OF_NONE = ("spark.sql.legacy.createHiveTableByDefault", "spark.sql.legacy.bucketedTableScan.")
 SPARKS_OWN = {
     "spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false", "spark.sql.storeAssignmentPolicy": "ANSI",
     "spark.sql.mapKeyDedupPolicy": "EXCEPTION", "spark.sql.files.ignoreCorruptFiles": "false",
@@ -82,7 +89,7 @@ def of_no_version(conf: Mapping[str, str], own: Mapping[str, str]) -> list[str]:
     return sorted(
         name
         for name, value in settings_that_count(conf).items()
-        if name.startswith("spark.sql.") and not name.startswith(_NO_QUERY)
+        if name.startswith(_OF_QUERIES) and not name.startswith(_OF_NONE)
         if name not in own and name not in SESSION and value.upper() != SPARKS_OWN.get(name, "").upper()
     )
 

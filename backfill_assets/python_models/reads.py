@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -99,8 +100,7 @@ def _read(node: ast.AST, names: Mapping[str, str], file: Path, root: Path) -> Pa
         dotted = _dotted(node.func, names)
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         if (named := _names_file(node, names)) is not None:
-            found = _literal(named, names, file, root)
-            return found[1] if found else _unseen_file(node, dotted, method)
+            return _literal(named, names, file, root) or _unseen_file(node, dotted, method)
         if dotted in _HIDDEN:
             return f"`{dotted}(…)` {_HIDDEN[dotted]}"
         for module, what in _HIDDEN_MODULES.items():
@@ -133,42 +133,55 @@ def _unseen_file(node: ast.Call, dotted: str, method: str) -> str | None:
     return f"`….{method}()` reads a file" if method != "open" else None
 
 
-def _literal(node: ast.expr, names: Mapping[str, str], file: Path, root: Path) -> tuple[Path, Path] | None:
-    """The file of the project that an expression names by literals, from the module's own folder or the project's; the
-    folder comes first."""
-    text = _path(node, names, file)
-    if text is None:
-        return None
-    for base in (file.parent, root):
-        found = (base / text).resolve()
-        if found.is_file() and found.is_relative_to(root.resolve()):
-            return base, found
+def _literal(node: ast.expr, names: Mapping[str, str], file: Path, root: Path) -> Path | None:
+    """The file of the project that an expression names by literals, from the module's own folder or the project's."""
+    with suppress(OSError, ValueError):  # what is no path: too long, a NUL in it, no name
+        text = _path(node, names, file)
+        for base in (file.parent, root) if text is not None else ():
+            found = (base / (text or "")).resolve()
+            if found.is_file() and found.is_relative_to(root.resolve()):
+                return found
     return None
 
 
 def anchored(tree: ast.Module, file: Path, root: Path) -> None:
-    """Let a module (which is at `file`) read the files that `build_reads` finds: a literal is a place in their folder,
-    wherever the process was started. The tree is changed."""
+    """Let a module (which is at `file`) read the files that `build_reads` finds, wherever the process was started.
+
+    A path that literals say is the found file, where there is one; elsewhere, as on an executor that was sent the file,
+    it is as it is written. The tree is changed. What is opened to be written stays.
+    """
     names = dict(_imports(tree))
-    for node in ast.walk(tree):
+    for node in list(ast.walk(tree)):
         named = _names_file(node, names) if isinstance(node, ast.Call) else None
-        if named is not None and (found := _literal(named, names, file, root)) and (first := _first(named)):
-            first.value = str(found[0].resolve() / cast(str, first.value))
+        if not isinstance(node, ast.Call) or named is None or _writes(node, names):
+            continue
+        by_file = any(isinstance(part, ast.Name) and part.id == "__file__" for part in ast.walk(named))
+        if not by_file and (found := _literal(named, names, file, root)) is not None:
+            if isinstance(node.func, ast.Attribute) and node.func.value is named:
+                node.func.value = _where_there(found, "__import__('pathlib').Path", named)
+            else:
+                node.args[0] = _where_there(found, "", named)
 
 
-def _first(node: ast.expr) -> ast.Constant | None:
-    """The literal that a path begins with; None where it begins with `__file__`."""
-    match node:
-        case ast.Constant(value=str()):
-            return node
-        case ast.Call(func=ast.Attribute(value=inner, attr="resolve" | "absolute" | "with_name")):
-            return _first(inner)
-        case ast.Call(args=[first, *_]):
-            return _first(first)
-        case ast.Attribute(value=inner) | ast.BinOp(left=inner):
-            return _first(inner)
-        case _:
-            return None
+def _where_there(found: Path, kind: str, written: ast.expr) -> ast.expr:
+    """A file's path, made one of a kind, where it is; else what was written."""
+    place = repr(str(found))
+    chosen = ast.parse(f"{kind}({place}) if __import__('os').path.isfile({place}) else None", mode="eval").body
+    for part in ast.walk(chosen):
+        ast.copy_location(part, written)
+    cast(ast.IfExp, chosen).orelse = written
+    return chosen
+
+
+def _writes(node: ast.Call, names: Mapping[str, str]) -> bool:
+    """Whether a call opens a file to write to it, or in a mode that nobody knows."""
+    function = _dotted(node.func, names) in _OPEN
+    if not function and not (isinstance(node.func, ast.Attribute) and node.func.attr == "open"):
+        return False
+    given = {k.arg: k.value for k in node.keywords}
+    at = int(function)
+    mode = given.get("mode") or (node.args[at] if len(node.args) > at else ast.Constant(value="r"))
+    return not (isinstance(mode, ast.Constant) and isinstance(mode.value, str) and not set(mode.value) & set("wax+"))
 
 
 def _path(node: ast.expr, names: Mapping[str, str], file: Path) -> Path | None:

@@ -12,6 +12,7 @@ _PRIMITIVES = {
 }  # fmt: skip
 _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*|`[^`]+`|\d+|[<>(),:])")
 _FIELD = re.compile(r"[A-Za-z_`]")
+_LENGTH = re.compile(r"\b(?:var)?char\(\d+\)")
 _LONGEST = 2**31 - 1
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
 SAFE_CASTS = frozenset(
@@ -51,6 +52,20 @@ def in_yaml(kind: str) -> str:
     ('bigint', '"decimal(18,2)"')
     """
     return f'"{kind}"' if "," in kind or ":" in kind else kind
+
+
+def same_type(one: str, other: str) -> bool:
+    """Whether two texts are of one type that a table has: neither the letters and quotes of its fields' names, nor the
+    length that a `varchar` is declared with.
+
+    >>> same_type("struct<`a`:varchar(10)>", "struct<A:string>"), same_type("int", "bigint")
+    (True, False)
+    """
+    return _as_stored(one) == _as_stored(other)
+
+
+def _as_stored(kind: str) -> str:
+    return _LENGTH.sub("string", kind.replace("`", "")).lower()
 
 
 def safe_cast(source: str, target: str) -> bool:

@@ -26,9 +26,13 @@ def holders(signers: str, fingerprint: str) -> tuple[str, ...]:
 
 
 def may_sign(signers: str, fingerprint: str) -> bool:
-    """Whether a line has the key of that fingerprint, for whomever; true of any key where an authority may vouch."""
-    lines = signer_lines(signers)
-    return any("cert-authority" in line or _described(line).endswith(f" {fingerprint}") for line in lines)
+    """Whether a line may have the key of that fingerprint, for whomever: an authority vouches for any, and a line that
+    cannot be taken apart here has one that nobody knows."""
+    told = ((line, _described(line)) for line in signer_lines(signers))
+    return any(
+        "cert-authority" in line or described == line or described.endswith(f" {fingerprint}")
+        for line, described in told
+    )
 
 
 def changed_signers(one: str, other: str) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ ROLLBACK = (
     broken("promises: a file is the one that counts", "adapters/model_code.py", "        anchored(tree, Path(path), self._root)\n", "", "adapters/test_model_code.py::test_a_file_that_is_named_is_the_one_that_counts"),
     broken("promises: a name of another column", "adapters/source_changes.py", "        if number in renamed:\n", "        if False:\n", "watch/test_late_delta.py::test_a_name_that_is_of_another_column"),
     broken("promises: what was dropped before", "adapters/source_changes.py", "        names |= now\n", "        names = now\n", "watch/test_late_delta.py::test_a_name_that_is_of_another_column"),
-    broken("promises: a refused day is red", "evidence/gather.py", "(*batches, *(() if mine else _refused(entries, have.refused)))", "batches", "evidence/test_red_days.py"),
+    broken("promises: a refused day is red", "evidence/gather.py", "(*batches, *(() if mine else _refused(entries, have.refused, target.intervals)))", "batches", "evidence/test_red_days.py"),
 )  # fmt: skip
 
 SWEEPING = (

@@ -81,6 +81,10 @@ def test_it_runs_what_was_read(tmp_path: Path) -> None:
         'Path("other.txt").with_name("words.txt").read_text()',
         'open(os.path.join("data", "root.txt")).read()',
         'Path(__file__).with_name("words.txt").read_text()',
+        '(Path("x").parent.parent / "words.txt").read_text()',
+        '(Path("x").resolve().parent / "data" / "root.txt").read_text()',
+        'open(os.path.join(os.path.dirname(""), "words.txt"), "r").read()',
+        'open("words.txt", mode="rb").read().decode()',
         '",".join(pandas.read_csv("data/root.txt").columns)',
     ],
 )

@@ -12,6 +12,7 @@ from pyspark.sql.types import (
     DateType,
     DayTimeIntervalType,
     DecimalType,
+    IntegerType,
     LongType,
     NullType,
     StringType,
@@ -82,20 +83,38 @@ def test_a_type_that_no_table_holds(tmp_path: Path, type_: DataType, said: str, 
 
 
 def test_a_type_that_is_not_the_declared_one(tmp_path: Path) -> None:
-    """Plans go by it, as where a join compares a key by its type. A table that an earlier release made goes on."""
+    """Plans go by it, as where a join compares a key by its type. A table that an earlier release made goes on, and so
+    do copies of what is there."""
     model = a_model("m", audits=(), grain=("ds",), language="python", promised={"DS": "date", "k": "bigint"})
 
-    def create(kind: DataType) -> None:
+    def create(kind: DataType, *, promised: bool = True) -> None:
         schema = StructType([StructField("ds", DateType()), StructField("K", kind)])
-        create_version_table(Job(model=model, version="v", inputs={}), schema, str(tmp_path / "t"))
+        job = Job(model=model, version="v", inputs={})
+        create_version_table(job, schema, str(tmp_path / str(promised)), promised=promised)
 
     with pytest.raises(BuildError, match=r"column k of m is declared bigint, and is decimal\(18,2\)") as refused:
         create(DecimalType(18, 2))
-    assert '`type: "decimal(18,2)"`' in refused.value.fix and '.cast("bigint")' in refused.value.fix
-    assert not (tmp_path / "t").exists()
+    assert '`type: "decimal(18,2)"`' in refused.value.fix and "cast it to bigint" in refused.value.fix
+    assert not list(tmp_path.iterdir())
+    create(DecimalType(18, 2), promised=False)
     create(LongType())
     model = replace(model, promised={"k": "int"})
     create(LongType())
+
+
+@pytest.mark.parametrize(
+    ("declared", "kind"),
+    [
+        ("varchar(10)", StringType()),
+        ("array<char(3)>", ArrayType(StringType())),
+        ("struct<`a b`:int,c:string>", StructType([StructField("A b", IntegerType()), StructField("c", StringType())])),
+    ],
+)
+def test_types_that_a_table_does_not_tell_apart(tmp_path: Path, declared: str, kind: DataType) -> None:
+    """A length, and the letters and quotes of a field's name: no declaration could be another one."""
+    model = a_model("m", audits=(), grain=("ds",), promised={"k": declared})
+    schema = StructType([StructField("ds", DateType()), StructField("k", kind)])
+    assert create_version_table(Job(model=model, version="v", inputs={}), schema, str(tmp_path / "t"), promised=True)
 
 
 def test_columns_that_are_made_from_values(tmp_path: Path) -> None:

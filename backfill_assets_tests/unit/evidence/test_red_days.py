@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from backfill_assets.app.context import Context
@@ -57,3 +58,16 @@ def test_a_red_day_of_a_candidate(tmp_path: Path) -> None:
     _, packet = looked_at(root)
     assert not any(c.failures for c in packet.checks)
     assert {q.name: q.answer for q in questions(packet)}["audits"] == "good"
+
+
+def test_what_failed_in_rows_that_are_gone(tmp_path: Path) -> None:
+    """A day was built again, and fails by another audit: what its earlier rows failed is not told, nor what other days
+    than the plan's do."""
+    root = promoted(small_project(tmp_path / "project", days=4, batch_size=4))
+    daily = root / "models" / "daily.sql"
+    daily.write_text(daily.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))
+    looked_at(root, red="2024-01-02")
+    daily.write_text(re.sub(r"  - not_null: .*\n", "", daily.read_text()))
+    _, packet = looked_at(root, red="2024-01-02")
+    failed = {(c.check, f.interval[0][:10]) for c in packet.checks for f in c.failures}
+    assert len(failed) == 1 and "not_null" not in str(failed) and "2024-01-02" in str(failed), failed

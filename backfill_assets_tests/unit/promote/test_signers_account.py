@@ -73,3 +73,4 @@ def test_a_key_that_no_line_has(tmp_path: Path) -> None:
     assert not may_sign(f"{ANA} {known}", mine)
     assert may_sign(f"{ANA} {known}*@example.com {other}", mine)
     assert may_sign(f"{ANA} cert-authority {known}", mine)
+    assert may_sign(f"{ANA} {other.strip()} CORP\\\\ana@PC", mine), "a comment that ssh-keygen reads otherwise"

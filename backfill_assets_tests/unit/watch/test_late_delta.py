@@ -178,8 +178,9 @@ def test_a_table_that_was_replaced_in_its_log_is_the_same(tmp_path: Path) -> Non
     assert "made anew" not in " ".join(lookout.said(NoticeKind.LATE))
 
 
-def describe(table: Path, commit: int, **physical: str) -> None:
-    """What `ALTER TABLE` writes where columns are mapped: the columns, by what files call them; no file."""
+def describe(table: Path, commit: int, mode: str = "name", **physical: str) -> None:
+    """What `ALTER TABLE` writes where columns are mapped: the columns, by what files call them; no file. `mode` none:
+    where they are not any more, and files were written anew as they were."""
     log = table / "_delta_log"
     first = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
     (metadata,) = [a["metaData"] for a in first if "metaData" in a]
@@ -189,7 +190,7 @@ def describe(table: Path, commit: int, **physical: str) -> None:
          "metadata": {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": known}}
         for number, (name, known) in enumerate(physical.items(), start=1)
     ]  # fmt: skip
-    mapping = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "9"}
+    mapping = {"delta.columnMapping.mode": mode, "delta.columnMapping.maxColumnId": "9"}
     said = [
         {"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}},
         {"metaData": metadata | {
@@ -204,8 +205,9 @@ def describe(table: Path, commit: int, **physical: str) -> None:
         ([{"at": "at", "n": "n", "day": "day"}, {"at": "at", "m": "n", "day": "day"}], ""),
         ([{"at": "at", "m": "n", "N": "new", "day": "day"}], "another column is called n"),
         ([{"at": "at", "day": "day"}, {"at": "at", "n": "new", "day": "day"}], "another column is called n"),
+        ([{"at": "at", "m": "n", "day": "day"}, {"mode": "none", "at": "at", "m": "m", "day": "day"}], ""),
     ],
-    ids=["only renamed", "its name is taken", "dropped and added anew"],
+    ids=["only renamed", "its name is taken", "dropped and added anew", "not mapped any more"],
 )
 def test_a_name_that_is_of_another_column(tmp_path: Path, steps: list[dict[str, str]], said: str) -> None:
     """No file changed, and every row has other values by that name; a column that has another name only fails whoever
