@@ -115,8 +115,8 @@ class _Modules:
         return None
 
     def code_of(self, module: ModuleType, text: str, path: str) -> CodeType:
-        """The compiled text of a module. It reads the files that its version counts, and gets what they look up as
-        they run."""
+        """The compiled text of a module: it reads the files that its version counts, and has what its functions look up
+        as they run."""
         tree = ast.parse(text, path)
         anchored(tree, Path(path), self._root)
         tree, keys = with_lookups(tree, self.names)

@@ -335,7 +335,7 @@ def _which(m: ModelPart, place: str) -> str:
     if not done and m.kind != "returned":
         return f"{m.model} switches to rows that were computed before: {in_words(m, shown)}."
     many = amount(done.count(unit), unit)
-    were = "was" if done.count(unit) == 1 else "were"
+    were = _were(done.count(unit))
     match m.kind:
         case "new":
             return f"{m.model} is new in {place}: {in_words(m, done)}."
@@ -358,7 +358,7 @@ def _which(m: ModelPart, place: str) -> str:
                 "data as it is now. All other rows stay exactly as they were."
             )
         case "forward":
-            follow = "follows" if were == "was" else "follow"
+            follow = "follows" if done.count(unit) == 1 else "follow"
             return (
                 f"{capital(spans(done, unit))}, {many} of {m.model} {follow} the new rules. "
                 "Older rows stay as they were."
@@ -367,16 +367,20 @@ def _which(m: ModelPart, place: str) -> str:
             return " ".join(_copied_or_computed(m, done, Ranges.of_plain(m.ranges.copied)))
 
 
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
+
+
 def _copied_or_computed(m: ModelPart, done: Ranges, copied: Ranges) -> Iterator[str]:
     unit = cadence(m)
     if part := done & copied:
-        many, were = amount(part.count(unit), unit), "was" if part.count(unit) == 1 else "were"
+        many, were = amount(part.count(unit), unit), _were(part.count(unit))
         yield (
             f"{capital(spans(part, unit))}, {many} of {m.model} {were} copied from the rows that were shown, under "
             "the new names of their columns: nothing of them was computed."
         )
     if part := done - copied:
-        many, were = amount(part.count(unit), unit), "was" if part.count(unit) == 1 else "were"
+        many, were = amount(part.count(unit), unit), _were(part.count(unit))
         yield f"{capital(spans(part, unit))}, {many} of {m.model} {were} computed again."
 
 
