@@ -34,6 +34,8 @@ def make_project(folder: Path, data: Path) -> Path:
 
 
 def environment(project: Path, warehouse: Path) -> dict[str, str]:
-    """The variables under which a command works on this project and this warehouse."""
+    """The variables under which a command works on this project and this warehouse. Bytecode is kept, as for anybody:
+    images that forbid it make each command compile all that it imports, which takes a second or two."""
     mine = {k: v for k, v in os.environ.items() if not k.startswith(("BACKFILL_", "DAGSTER_"))}
+    mine.pop("PYTHONDONTWRITEBYTECODE", None)
     return mine | {"BACKFILL_PROJECT": str(project), "BACKFILL_WAREHOUSE": str(warehouse.resolve())}

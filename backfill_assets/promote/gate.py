@@ -137,8 +137,9 @@ def of_shown_rows(case: Case) -> Iterator[Obstacle]:
     older = _copied_before(case)
     for row in case.older.sources:
         older[row.model] = older.get(row.model, NOTHING) | row.intervals
+    held = {w.model for w in case.wanted.wanted if w.lost}
     for each in case.older.upstreams:
-        first = each.upstream if not each.of - older.get(each.upstream, NOTHING) else ""
+        first = each.upstream if each.upstream in held or not each.of - older.get(each.upstream, NOTHING) else ""
         yield Obstacle(
             model=each.model,
             what=f"was computed from other rows of {each.upstream} {each.of} than {case.environment.name} would show:",

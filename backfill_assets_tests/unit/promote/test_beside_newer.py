@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -15,7 +16,7 @@ from backfill_assets.promote.approve import complete
 from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.gate import gate, judge_rows
 from backfill_assets.promote.lifecycle import find_plan, store_plan
-from backfill_assets_tests.fakes import NOW, World, a_model, a_project, days
+from backfill_assets_tests.fakes import NOW, World, a_model, a_project, days, ranges
 from backfill_assets_tests.unit.promote.rollback_world import MODELS as HISTORY
 from backfill_assets_tests.unit.promote.rollback_world import ProjectHistory
 
@@ -75,6 +76,10 @@ def test_a_plan_from_before_a_correction_of_its_upstream(world: World) -> None:
     )
     closed = older(case(world))
     assert [*closed] == ["c"] and closed["c"].startswith("2024-01-03: backfill withdraw c:2024-01-03, then backfill ap")
+    held = case(world)
+    lost = replace(held.wanted.wanted[0], model="b", lost=ranges(days("09", "10")))
+    held = replace(held, wanted=replace(held.wanted, wanted=(*held.wanted.wanted, lost)))
+    assert older(held)["c"].endswith("mend b first: then backfill apply looks at this again"), "b does not move"
     withdraw(world.control, world.tables, world.project, [("c", days("03"))], now=NOW, by="dev")
     built(world)
     assert older(case(world)) == {}
