@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from backfill_assets.adapters.jar_hashes import PUBLISHED, check_jars
@@ -47,11 +47,13 @@ def conf_dir(root: Path, *, s3: bool = False) -> Path:
     )
 
 
-def session_conf(root: Path, settings: Settings) -> Path:
+def session_conf(root: Path, settings: Settings, sources: Sequence[str] | None = None) -> Path:
     """The Spark configuration folder of a project's sessions: that with `s3/` where its warehouse or a source is in a
-    bucket, unless its own `spark:` has a way there, which that folder would get between."""
+    bucket, unless its own `spark:` has a way there, which that folder would get between. `sources`: where they are, as
+    far as somebody has read that."""
     own = any(name.startswith(("spark.hadoop.fs.s3", "spark.jars.packages")) for name in settings.spark)
-    return conf_dir(root, s3=not own and any(map(is_s3, (settings.warehouse, *source_places(root)))))
+    places = (settings.warehouse, *(source_places(root) if sources is None else sources))
+    return conf_dir(root, s3=not own and any(map(is_s3, places)))
 
 
 def _with_s3(folder: Path, s3: bool) -> Path:
@@ -86,10 +88,10 @@ def spark_conf(root: Path, settings: Settings) -> dict[str, str]:
     return read_conf(session_conf(root, settings)) | settings.spark
 
 
-def check_versioned(root: Path, settings: Settings) -> None:
+def check_versioned(root: Path, settings: Settings, sources: Sequence[str] | None = None) -> None:
     """Raise SettingsError where the configuration's folder decides rows, by a setting that the project does not have:
-    one version would be computed in two ways, and no plan would tell."""
-    folder = session_conf(root, settings)
+    one version would be computed in two ways, and no plan would tell. `sources` as for `session_conf`."""
+    folder = session_conf(root, settings, sources)
     if not (names := of_no_version(read_conf(folder), settings.spark)):
         return
     lines = (folder / DEFAULTS_FILE).read_text(encoding="utf-8").splitlines()

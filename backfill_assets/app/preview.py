@@ -100,7 +100,8 @@ def preview(context: Context, request: Request) -> Preview:
 def _no_session(context: Context) -> Iterator[str]:
     """Why nothing of it can be computed by Spark as it is configured."""
     try:
-        check_versioned(context.project.root, context.project.settings)
+        sources = [source.path for source in context.project.sources.values() if source.path]
+        check_versioned(context.project.root, context.project.settings, sources)
     except SettingsError as error:
         yield f"Nothing can be built: {error.what}, and {error.why}. To mend it: {error.fix}"
 
