@@ -14,6 +14,7 @@ from pathlib import Path
 from backfill_assets.adapters.jar_hashes import PUBLISHED, check_jars
 from backfill_assets.core.errors import SettingsError
 from backfill_assets.core.settings import Settings
+from backfill_assets.core.wording import listed
 from backfill_assets.files.no_access import READ_ONLY, WRITABLE, is_read_only
 from backfill_assets.plan.batch_size import Machine
 from backfill_assets.project.object_store import is_s3
@@ -96,12 +97,10 @@ def check_versioned(root: Path, settings: Settings, sources: Sequence[str] | Non
         return
     lines = (folder / DEFAULTS_FILE).read_text(encoding="utf-8").splitlines()
     at = next((n for n, line in enumerate(lines, start=1) if _SETTING.split(line.strip())[0] == names[0]), 1)
-    many = f" (so it does {', '.join(names[1:])})" if names[1:] else ""
     raise SettingsError(
-        f"{folder / DEFAULTS_FILE}:{at} sets {names[0]}{many}, and no version of a model says so",
-        why="it may change rows: days of one version would be computed in two ways, and no plan would tell",
-        fix="remove the line; or write it below `spark:` in backfill.yml, where it is a part of each version, which is "
-        "another one then",
+        f"{folder / DEFAULTS_FILE}:{at} sets {listed(names)}: that can change results, and is in no model's version",
+        why="days of one version would be computed in two ways, and no plan would tell",
+        fix="remove the line; or write it below `spark:` in backfill.yml, which makes new versions of all models",
     )
 
 

@@ -118,10 +118,10 @@ def _check_own(session: SparkSession, settings: Settings) -> None:
         if (there := str(session.conf.get(name))).lower() != value.lower():
             session.stop()
             raise SettingsError(
-                f"the Spark session has {name} = {there}, and no version of a model says so",
-                why="it may change rows; a variable such as PYSPARK_SUBMIT_ARGS, or a file of Spark's, sets it",
-                fix=f"take it away there; or write `{name}: {there}` below `spark:` in backfill.yml, which makes each "
-                "version another one",
+                f"the Spark session has {name} = {there}: that can change results, and is in no model's version",
+                why="a variable such as PYSPARK_SUBMIT_ARGS, or a file of Spark's, sets it",
+                fix=f"remove it there; or write `{name}: {there}` below `spark:` in backfill.yml, which makes new versions "
+                "of all models",
             )
 
 

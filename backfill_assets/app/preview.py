@@ -103,7 +103,7 @@ def _no_session(context: Context) -> Iterator[str]:
         sources = [source.path for source in context.project.sources.values() if source.path]
         check_versioned(context.project.root, context.project.settings, sources)
     except SettingsError as error:
-        yield f"Nothing can be built: {error.what}, and {error.why}. To mend it: {error.fix}"
+        yield f"Nothing can be built. {error.what}: {error.why}. To mend it, {error.fix}"
 
 
 def _amended(context: Context, made: Plan, claim: Claim, facts: Facts) -> Amendment | None:

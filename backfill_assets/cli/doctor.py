@@ -13,6 +13,7 @@ from rich.text import Text
 
 from backfill_assets.cli.terminal import out
 from backfill_assets.core.errors import BackfillError
+from backfill_assets.files.untrusted import is_untrusted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +123,7 @@ def examine(root: Path) -> list[DoctorCheck]:
         _check("state", state),
         _check_approvals(root),
         _check("tables", lambda: f"the logs of {check_tables(Context.open(root))} tables are whole"),
-        _check("dagster home", lambda: str(ensure_home(root))),
+        *([] if is_untrusted() else [_check("dagster home", lambda: str(ensure_home(root)))]),
     ]
 
 

@@ -28,6 +28,7 @@ from backfill_assets.plan.scope_text import scope_words
 from backfill_assets.plan.sized_batches import sized_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
 from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, PlanWarning, Promote
+from backfill_assets.plan.strategy import Strategy
 from backfill_assets.plan.warnings import parted
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.obstacle import Obstacle
@@ -269,7 +270,9 @@ def _change_lines(plan: Plan, name: str) -> list[Text]:
     ]
     reads = [Text(one_line(found.text), style="yellow") for found in plan.rewired if found.model == name]
     way = plan.strategies.get(name)
-    how = [Text(one_line(f"{way}: {plan.proof_of(name)}"), style="dim")] if way and has_history(change) else []
+    builds = way is not Strategy.FULL_REBUILD or any(stage.model == name for stage in plan.work)
+    told = way and has_history(change) and builds  # all of it may be built by now
+    how = [Text(one_line(f"{way}: {plan.proof_of(name)}"), style="dim")] if told else []
     if change is None or (change.category in (Category.NEW, Category.UNCHANGED) and not because and not given):
         return [*given, *how]
     if release := plan.reverts.get(name):

@@ -29,7 +29,7 @@ def afterwards(
         match stage:
             case Approve():
                 asked = " and by ".join(map(str, stage.owners))
-                needs = f"Then it needs approval by {asked}: published rows change."
+                needs = f"Then it needs approval by {asked}: what is published changes."
                 said.append(f"It has the approval of {' and of '.join(map(str, stage.owners))}." if approved else needs)
             case Promote():
                 models = first_few(one.model for one in stage.models)

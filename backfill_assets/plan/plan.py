@@ -10,6 +10,7 @@ from backfill_assets.core.errors import PlanError, UsageError
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import UNKNOWN, Model, Project
 from backfill_assets.core.pointer import as_written
+from backfill_assets.core.wording import listed
 from backfill_assets.plan.adoption import kept_older, refuse_rebuilding
 from backfill_assets.plan.bounds import cut_offs
 from backfill_assets.plan.build_stage import build_stage
@@ -96,6 +97,12 @@ def _from_a_day(project: Project, facts: Facts, request: Request, first: datetim
     """New logic begins with the first day, and older rows stay."""
     changes = changes_of(project, facts)
     selected = select_models(project, request.select)
+    if not any(name in facts.environment.pointers for name in selected):
+        raise PlanError(
+            "--forward-only has nothing to leave as it is",
+            why=f"{facts.environment.name} shows none of {listed(selected)} yet",
+            fix="backfill apply builds the whole history of what is new",
+        )
     changed = [n for n in selected if changes[n].category not in (Category.NEW, Category.UNCHANGED)]
     if other := {name: said for name in changed for said in other_days(project, facts, name)}:
         name, said = next(iter(other.items()))

@@ -179,7 +179,8 @@ class Header(Strict):
     grain: ColumnNames
     """columns of the unique key; audited as `unique_grain` always"""
     lookback: Annotated[int, Field(ge=0, le=10_000, strict=True)] = 0
-    """earlier upstream intervals that an interval reads; they must be complete first"""
+    """earlier upstream intervals that an interval reads; they must be complete first (`settle` is what SQLMesh and
+    dbt call lookback)"""
     settle: Duration | None = None
     """how long rows of an interval may come after it, as in `14 days`, else as long as for what it reads: see
     docs/late-data.md"""

@@ -89,24 +89,41 @@ class _DeclaredReady(Strict):
     file: Annotated[str, BeforeValidator(_file_name)]
 
 
-class _Entry(Strict):
+class SourceEntry(Strict):
+    """A table that others write. Each key says what it is for, in docs/models.md too."""
+
     name: Annotated[str, BeforeValidator(_dotted)]
+    """what models call it, as in `raw.events`"""
     description: Text = ""
+    """what a row is, for people"""
     owner: Text = ""
+    """who answers for it"""
     format: Literal["delta", "parquet", "csv", "json", "orc", "avro"] = "delta"
+    """`delta`, `parquet`, `csv`, `json`, `orc` or `avro`"""
     path: Annotated[str, BeforeValidator(_location)] | None = None
+    """a folder or file, from the project's folder, or a URI; this or `table`"""
     table: Annotated[str, BeforeValidator(_table)] | None = Field(default=None, validate_default=True)
+    """a table that Spark finds by its name, as in `catalog.db.events`"""
     time_column: ColumnName | None = None
+    """the column that says of which time a row is: models begin and end with it, and late rows are told by it"""
     freshness: Duration | None = None
+    """how old its newest row may be before `backfill watch` names it, as in `36h`: see docs/watch.md"""
     settle: Duration | None = None
+    """how long rows of a day may still come: routine runs build such days again. See docs/late-data.md"""
     cut_off: bool = True
+    """`false`: days without rows mean something, and models do not end where it does"""
     options: Annotated[dict[str, str], BeforeValidator(_options)] = Field(default_factory=dict[str, str])
+    """Spark's reader options"""
     columns: Annotated[dict[ColumnName, Annotated[_Column, BeforeValidator(_typed)]], BeforeValidator(columns_once)] = (
         Field(default_factory=dict[str, _Column])
     )
+    """`{name: type}` or `{name: {type, description}}`; Delta and Parquet files say them themselves"""
     key: ColumnNames = ()
+    """columns that no two rows share: held against the data before anything is computed from it"""
     mask: ColumnNames = ()
+    """columns whose values nobody should see: see docs/diff.md#masked-columns"""
     ready: Literal["later_rows"] | _DeclaredReady | None = Field(default=None)
+    """when a day of it is complete: `{file: _SUCCESS}` in the day's folder, or `later_rows`"""
 
     @field_validator("ready")
     @classmethod
@@ -175,7 +192,7 @@ def read_sources(root: Path, problems: list[Problem], *, guessing: bool = False)
     entries = read_list(root / SOURCES_FILE, "sources", problems)
     document, certain = entries.document, entries.read
     for index, data in enumerate(entries.items):
-        entry = validate(_Entry, document, data, problems, at=("sources", index), fixes=_FIXES)
+        entry = validate(SourceEntry, document, data, problems, at=("sources", index), fixes=_FIXES)
         line = document.line_of("sources", index)
         if entry is None:
             name = _named(data)
@@ -255,7 +272,7 @@ def read_list(file: Path, key: str, problems: list[Problem], *, beside: frozense
     return Entries(document=document, items=items if isinstance(items, list) else (), read=right)
 
 
-def _source(entry: _Entry, root: Path, file: Path, line: int) -> Source:
+def _source(entry: SourceEntry, root: Path, file: Path, line: int) -> Source:
     return Source(
         name=entry.name, format=entry.format, table=entry.table, time_column=entry.time_column, owner=entry.owner,
         path=resolve_location(entry.path, state_root(root)) if entry.path is not None else None,
@@ -267,7 +284,7 @@ def _source(entry: _Entry, root: Path, file: Path, line: int) -> Source:
     )  # fmt: skip
 
 
-def _ready(entry: _Entry) -> SourceReady | None:
+def _ready(entry: SourceEntry) -> SourceReady | None:
     if entry.ready is None:
         return None
     return SourceReady(file=entry.ready.file if isinstance(entry.ready, _DeclaredReady) else "")

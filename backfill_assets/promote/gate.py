@@ -224,7 +224,8 @@ def _with_upstream(case: Case, found: Mismatch) -> str:
     needs = [(b.upstream, b.needs - _closed(case, b.upstream)) for b in case.blocked if b.model == name]
     if waits := [f"{upstream} {left}" for upstream, left in needs if left]:
         return f"{name} waits for {listed(waits)}: promote both when it is built"
-    together = f"promote both together: backfill promote --select {found.upstream}+"
+    both = f"--select {found.upstream}+"
+    together = f"promote both together: backfill apply {both}, then backfill promote {both}"
     if (own := case.facts.itself.get(name)) and own.code:
         return f"{together}; the code has another {name} than {shown} shows: merge that first, if it is somebody else's"
     return together

@@ -343,7 +343,7 @@ def find_plan(control: Control, name: str) -> PlanRecord:
     raise PlanError(
         f"several plans begin with {wanted}" if meant else f"no plan {wanted}",
         why=f"open are: {', '.join(live)}" if live else "no plan is open",
-        fix=f"did you mean {', '.join(close)}?" if close else "see `backfill plans`",
+        fix=f"did you mean {', '.join(close)}?" if close else "see `backfill plans`: `backfill apply` stores a plan",
     )
 
 

@@ -30,7 +30,7 @@ def test_no_session_is_opened(folder: Path, tmp_path: Path) -> None:
     for opening in (check_machine, spark_session):
         with pytest.raises(SettingsError) as refused:
             opening(tmp_path, Settings(warehouse=str(tmp_path)))
-        assert refused.value.what.startswith(f"{folder}/spark-defaults.conf:4 sets {ANSI}, and no version")
+        assert refused.value.what.startswith(f"{folder}/spark-defaults.conf:4 sets {ANSI}: that can change results")
         assert "below `spark:` in backfill.yml" in refused.value.fix
 
 
@@ -53,4 +53,4 @@ def test_plans_say_it(folder: Path, tmp_path: Path) -> None:
     """They open no session, and are what people read first."""
     project = small_project(tmp_path / "p", days=2)
     said = backfill_here("plan", project=project)
-    assert f"Nothing can be built: {folder}/spark-defaults.conf:4 sets {ANSI}" in " ".join(said.out.split())
+    assert f"Nothing can be built. {folder}/spark-defaults.conf:4 sets {ANSI}" in " ".join(said.out.split())

@@ -81,3 +81,11 @@ def test_a_dual_run_is_built_and_not_moved() -> None:
     assert not later.work and later.held == ()
     (moves,) = [s.models for s in later.stages if isinstance(s, Promote)]
     assert [one.model for one in moves] == ["a", "b", "c"]
+
+
+def test_nothing_is_left_as_it_is_where_nothing_is_shown() -> None:
+    """`--forward-only` before the first release: it said that there is nothing to do, with no day built."""
+    world = World(a_model("a"))
+    with pytest.raises(PlanError, match="--forward-only has nothing to leave as it is") as refused:
+        world.plan(Request(forward_only=utc("2024-01-05")))
+    assert "prod shows none of a yet" in refused.value.why

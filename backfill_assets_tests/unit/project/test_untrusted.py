@@ -129,3 +129,18 @@ def test_links_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nam
     with pytest.raises(ProjectError) as raised:
         load_project(root)
     assert "leads to another place" in str(raised.value) and "aws_secret" not in str(raised.value)
+
+
+def test_doctor_leaves_nothing_in_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No home for Dagster either; of one's own project it makes one."""
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    monkeypatch.setenv("BACKFILL_UNTRUSTED", "")  # the option sets it
+    root = project(tmp_path / "p", backfill="name: p\n")
+
+    def names(*options: str) -> set[str]:
+        CliRunner().invoke(app, ["--project", str(root), *options, "doctor"], catch_exceptions=False)
+        return {file.name for file in root.iterdir()} & {".dagster", ".env"}
+
+    assert names("--untrusted") == set()
+    monkeypatch.setenv("BACKFILL_UNTRUSTED", "")
+    assert names() == {".dagster", ".env"}
