@@ -120,8 +120,8 @@ def _check_own(session: SparkSession, settings: Settings) -> None:
             raise SettingsError(
                 f"the Spark session has {name} = {there}: that can change results, and is in no model's version",
                 why="a variable such as PYSPARK_SUBMIT_ARGS, or a file of Spark's, sets it",
-                fix=f"remove it there; or write `{name}: {there}` below `spark:` in backfill.yml, which makes new versions "
-                "of all models",
+                fix=f"remove it there; or write `{name}: {there}` below `spark:` in backfill.yml, which makes new "
+                "versions of all models",
             )
 
 
