@@ -50,6 +50,7 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
 
 def test_the_embedded_demo_without_data_says_how_to_make_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its files are in the package, where nobody should correct a path."""
+    monkeypatch.setenv("BACKFILL_CACHE", str(tmp_path / "cache"))  # no other test has read the demo into it
     monkeypatch.setattr("backfill_assets.project.settings.state_root", lambda _: tmp_path)
     monkeypatch.setattr("backfill_assets.project.sources.state_root", lambda _: tmp_path, raising=False)
     with pytest.raises(PlanError) as raised:
