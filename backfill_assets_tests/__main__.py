@@ -15,7 +15,6 @@ import tempfile
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -109,10 +108,12 @@ class Done:
 def lane(waiting: deque[tuple[str, list[str]]], begin_with: dict[str, list[str]]) -> list[Done]:
     """Run commands one after the other, first these, then what nobody has taken yet of those that wait."""
     done = [carry_out(name, command, quiet=False) for name, command in begin_with.items()]
-    with suppress(IndexError):
-        while True:
-            done.append(carry_out(*waiting.popleft(), quiet=True))
-    return done
+    while True:
+        try:
+            name, command = waiting.popleft()
+        except IndexError:
+            return done
+        done.append(carry_out(name, command, quiet=True))
 
 
 def carry_out(name: str, command: list[str], *, quiet: bool) -> Done:

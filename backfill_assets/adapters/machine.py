@@ -89,10 +89,9 @@ def spark_conf(root: Path, settings: Settings) -> dict[str, str]:
     return read_conf(session_conf(root, settings)) | settings.spark
 
 
-def check_versioned(root: Path, settings: Settings, sources: Sequence[str] | None = None) -> None:
+def check_versioned(folder: Path, settings: Settings) -> None:
     """Raise SettingsError where the configuration's folder decides rows, by a setting that the project does not have:
-    one version would be computed in two ways, and no plan would tell. `sources` as for `session_conf`."""
-    folder = session_conf(root, settings, sources)
+    one version would be computed in two ways, and no plan would tell."""
     if not (names := of_no_version(read_conf(folder), settings.spark)):
         return
     lines = (folder / DEFAULTS_FILE).read_text(encoding="utf-8").splitlines()

@@ -47,8 +47,9 @@ if TYPE_CHECKING:
 def check_machine(root: Path, settings: Settings) -> None:
     """Raise SettingsError when no session could be opened here: a configuration by which rows would be others than
     versions say, no Java, an old one, no room on disk. Opens none."""
-    check_versioned(root, settings)
-    if server_of(spark_conf(root, settings)) is not None:
+    folder = session_conf(root, settings)
+    check_versioned(folder, settings)
+    if server_of(read_conf(folder) | settings.spark) is not None:
         return
     if "pyspark" in sys.modules and current_jvm() is not None:
         return
@@ -66,8 +67,9 @@ def spark_session(root: Path, settings: Settings, *, long: bool = False) -> Spar
     """
     with LOCK:
         errors_reach_people_as_ours()
-        check_versioned(root, settings)
-        if (server := server_of(conf := spark_conf(root, settings))) is not None:
+        folder = session_conf(root, settings)
+        check_versioned(folder, settings)
+        if (server := server_of(conf := read_conf(folder) | settings.spark)) is not None:
             return session_of_server(server, conf, settings)
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession

@@ -72,7 +72,7 @@ def _delta(source: Source, path: str, since: int) -> SourceHistory:
     reader = _Spans(source, path, table, known)
     changes: list[SourceChange] = []
     described = [(number, a["metaData"]) for number, actions in raw for a in actions if "metaData" in a]
-    first = _first(path, table, known) if described else table
+    first = _first(path, known) if described else table
     renamed = _renamed(first, described) if described else {}
     for number, actions in raw:
         touched = reader.commit(actions)
@@ -86,7 +86,7 @@ def _delta(source: Source, path: str, since: int) -> SourceHistory:
     return SourceHistory(changes=changes, since=known, head=head, tables=tables)
 
 
-def _first(path: str, table: Any, known: int) -> Any:
+def _first(path: str, known: int) -> Any:
     """The table as it was before what its log tells; None where nobody can say."""
     with suppress(StateError):
         return open_table(path, known) if known >= 0 else None

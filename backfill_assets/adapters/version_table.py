@@ -180,10 +180,11 @@ def _check_promised(model: Model, schema: StructType) -> None:
     wrong = {n: type_ for n, type_ in model.promised.items() if not same_type(given.get(n.lower(), type_), type_)}
     if wrong:
         name, type_ = next(iter(wrong.items()))
-        more = f"; so is {', '.join([*wrong][1:])}" if len(wrong) > 1 else ""
         raise BuildError(
-            f"column {name} of {model.name} is declared {type_}, and is {given[name.lower()]}",
-            why=f"plans go by the types of columns where they say what a change leaves as it is{more}",
+            "; ".join(
+                f"column {n} of {model.name} is declared {t}, and is {given[n.lower()]}" for n, t in wrong.items()
+            ),
+            why="plans go by the types of columns where they say what a change leaves as it is",
             fix=f"write `type: {in_yaml(given[name.lower()])}` under `columns` in {model.path}, or cast it to {type_}",
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from backfill_assets.adapters.machine import check_versioned
+from backfill_assets.adapters.machine import check_versioned, session_conf
 from backfill_assets.app.amendment import amend_stored
 from backfill_assets.app.context import Context
 from backfill_assets.app.estimate import estimate_plan, plan_maintenance
@@ -101,7 +101,8 @@ def _no_session(context: Context) -> Iterator[str]:
     """Why nothing of it can be computed by Spark as it is configured."""
     try:
         sources = [source.path for source in context.project.sources.values() if source.path]
-        check_versioned(context.project.root, context.project.settings, sources)
+        settings = context.project.settings
+        check_versioned(session_conf(context.project.root, settings, sources), settings)
     except SettingsError as error:
         yield f"Nothing can be built. {error.what}: {error.why}. To mend it, {error.fix}"
 

@@ -24,8 +24,9 @@ from backfill_assets.compare.expect import expectations, judge_moves
 from backfill_assets.compare.filling import expected_filling, found_filling
 from backfill_assets.contracts.publish import publish_contracts
 from backfill_assets.core.errors import BackfillError, PlanError
+from backfill_assets.core.intervals import Ranges, by_name
 from backfill_assets.plan.amendment import Amendment
-from backfill_assets.plan.commands import other_code_remedy
+from backfill_assets.plan.commands import other_code_remedy, restate_all
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.faults import Fault
 from backfill_assets.plan.plan import make_plan
@@ -78,16 +79,16 @@ class Promoted:
     """Where no plan was named and nothing moved: the plans that are promoted by their ids."""
     stale: tuple[Fault, ...] = ()
     """What is shown beside rows of an upstream that it did not read, as these were not there yet."""
-    left: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Readers that keep old values, as somebody accepted, and the command that computes them again."""
+    left: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
+    """Readers that keep old values, as somebody accepted, and in which intervals."""
 
     @property
     def left_words(self) -> tuple[str, ...]:
-        """That, in sentences."""
-        return tuple(
-            f"Computed from values of before, as was accepted: {readers}. Next: {command}"
-            for readers, command in self.left.items()
+        """That, and the command that computes them again; nothing where there are none."""
+        said = (
+            f"Computed from values of before, as was accepted: {', '.join(self.left)}. Next: {restate_all(self.left)}"
         )
+        return (said,) if self.left else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,9 +140,7 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
         amendment=done.attempt.amendment,
         waiting=_waiting(context, facts) if done.verdict.open and not (plan or done.verdict.pointers) else (),
         stale=stale_by_promotion(context, before, done.environment, facts.entries) if done.verdict.open else (),
-        left={k: v for each in done.packets for k, v in left_to_do(context.control.proofs.of(each)).items()}
-        if done.moved
-        else {},
+        left=by_name(left_to_do(context.control.proofs.of(each)) for each in done.packets) if done.moved else {},
     )
 
 

@@ -16,7 +16,7 @@ from backfill_assets.compare.expect import expectations
 from backfill_assets.compare.filling import FILLING, expected_filling, found_filling
 from backfill_assets.compare.sides import replaced_side
 from backfill_assets.contracts.rerun import queries_digest
-from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.intervals import Ranges, by_name
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.proof import Drift
 from backfill_assets.plan.stages import Plan, Request
@@ -101,8 +101,9 @@ def _prove(
         findings = unanswered(reruns, context.project.consumers, tuple(about.scope))
         keep(CONSUMERS, findings, reruns.to_json() | {ASKED: asked})
     if about.scope and (drift or KEPT not in known):
-        left = {", ".join(d.again): d.following for d in drift if d.following}
-        keep(KEPT, drifted(drift), {"drift": [str(d) for d in drift], LEFT: left})
+        left = by_name(d.again for d in drift)
+        plain = {reader: parts.to_plain() for reader, parts in left.items()}
+        keep(KEPT, drifted(drift), {"drift": [str(d) for d in drift], LEFT: plain})
     context.control.proofs.put(found)
     return tuple(found)
 

@@ -12,7 +12,7 @@ from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.segments import NO_ROWS, Segments, logic_of
 from backfill_assets.plan.adoption import kept_older
-from backfill_assets.plan.commands import restate_argument, restate_command
+from backfill_assets.plan.commands import restate_all
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.patch import affected_interval
 from backfill_assets.plan.plan import asked_of
@@ -133,7 +133,7 @@ def _refuse_published(found: Sequence[Withdrawn], shown: Mapping[tuple[str, str]
         raise PlanError(
             f"{', '.join(f'{name} {parts}' for name, parts in seen.items())} was published while it was withdrawn",
             why="it stays shown, and the ledger knows no batch of it any more: `watch` names it as well",
-            fix=f"compute it again beside what is shown: {_restated(seen)}",
+            fix=f"compute it again beside what is shown: {restate_all(seen)}",
         )
 
 
@@ -179,7 +179,7 @@ def _refusal(name: str, seen: Ranges) -> PlanError:
     return PlanError(
         f"cannot withdraw {name} {seen}: it is published",
         why="what an environment shows is replaced, never taken away",
-        fix=f"compute it again beside what is shown: {_restated({name: seen})}",
+        fix=f"compute it again beside what is shown: {restate_all({name: seen})}",
     )
 
 
@@ -189,12 +189,8 @@ def _refusal_of_reader(name: str, seen: Ranges, gone: Mapping[str, Ranges], *, o
     return PlanError(
         f"cannot withdraw {asked}: {name} {seen} was built from it, and is published",
         why="what an environment shows is replaced, never taken away",
-        fix=f"load the code that is shown, and compute {name} again by that: {_restated({name: seen})}, then backfill "
-        "promote PLAN, which it names; then this"
+        fix=f"load the code that is shown, and compute {name} again by that: {restate_all({name: seen})}, then "
+        "backfill promote PLAN, which it names; then this"
         if other
-        else f"compute it again, with what reads it, beside what is shown: {_restated(gone)}",
+        else f"compute it again, with what reads it, beside what is shown: {restate_all(gone)}",
     )
-
-
-def _restated(days: Mapping[str, Ranges]) -> str:
-    return restate_command(tuple(a for name, parts in days.items() for a in restate_argument(name, parts)))

@@ -181,7 +181,7 @@ def tell_promoted(done: Promoted, *, as_json: bool) -> None:
 
     if as_json:
         more = {"rules": list(done.notes), "amendment": to_plain(done.amendment), "waiting": to_plain(done.waiting)}
-        more |= {"stale": to_plain(done.stale), "left": dict(done.left)}
+        more |= {"stale": to_plain(done.stale), "left": to_plain(done.left)}
         print_json(promotion_json(done.before, done.environment, done.verdict) | more)
     else:
         print_amendment(done.amendment)

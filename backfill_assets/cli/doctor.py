@@ -84,8 +84,8 @@ def examine(root: Path) -> list[DoctorCheck]:
             settings = load_settings(root)
         except BackfillError:  # another line tells of it
             return conf_dir(root)
-        check_versioned(root, settings)
-        return session_conf(root, settings)
+        check_versioned(folder := session_conf(root, settings), settings)
+        return folder
 
     def state() -> str:
         context = Context.open(root)

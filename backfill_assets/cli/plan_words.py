@@ -28,9 +28,9 @@ def afterwards(
     for stage in plan.stages:
         match stage:
             case Approve():
-                asked = " and by ".join(map(str, stage.owners))
-                needs = f"Then it needs approval by {asked}: what is published changes."
-                said.append(f"It has the approval of {' and of '.join(map(str, stage.owners))}." if approved else needs)
+                owners = [*map(str, stage.owners)]
+                needs = f"Then it needs approval by {' and by '.join(owners)}: what is published changes."
+                said.append(f"It has the approval of {' and of '.join(owners)}." if approved else needs)
             case Promote():
                 models = first_few(one.model for one in stage.models)
                 if gaps:

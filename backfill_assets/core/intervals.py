@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum
@@ -326,6 +326,17 @@ class Ranges:
 _START, _END = attrgetter("start"), attrgetter("end")
 NOTHING = Ranges()
 """The empty set."""
+
+
+def by_name(found: Iterable[Mapping[str, Ranges]]) -> dict[str, Ranges]:
+    """All that any of these say of each name.
+
+    >>> days = Ranges((Interval.of("2024-01-01", "2024-01-02"),)), Ranges((Interval.of("2024-01-05", "2024-01-06"),))
+    >>> {name: str(some) for name, some in by_name([{"a": days[0]}, {"a": days[1]}]).items()}
+    {'a': '2024-01-01, 2024-01-05'}
+    """
+    names = [(name, ranges) for one in found for name, ranges in one.items()]
+    return {name: Ranges.of(part for n, ranges in names if n == name for part in ranges) for name, _ in names}
 
 
 def closed(cadence: Cadence, *, start: datetime, now: datetime, end: datetime | None = None) -> Ranges:

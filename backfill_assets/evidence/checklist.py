@@ -19,8 +19,10 @@ from backfill_assets.evidence.sentences import (
     in_words,
     not_compared,
     over,
+    red_audits,
     replaces,
     tests_of,
+    unaudited,
 )
 from backfill_assets.evidence.shape import Packet
 
@@ -198,22 +200,17 @@ def _built(packet: Packet) -> Iterator[ChecklistLine]:
     yield sample
     what = f"All of it is built beside {packet.plan.environment}"
     yield _line(6, what, "" if missing else "every interval is complete", f"not there yet: {listed(missing)}")
-    bad = [c for c in packet.checks if c.failures]
-    red = [f"{c.model}.{c.check}" for c in bad if c.blocking]
+    red, untested = red_audits(packet), unaudited(packet)
     tests = " ".join(tests_of(m, [c for c in packet.checks if c.model == m.model]) for m in packet.models)
-    untested = [m.model for m in packet.models if m.batches and not any(c.model == m.model for c in packet.checks)]
     what = "No blocking audit is red"
     why = [
         *([f"red: {few(red)}"] if red else []),
         *([f"no test looked at {few(untested)}"] if untested else []),
-        *(
-            ["nothing was tested yet"]
-            if not packet.checks
-            else ["not all of it is built"]
-            if missing and not red and not over(packet)
-            else []
-        ),
     ]
+    if not packet.checks:
+        why.append("nothing was tested yet")
+    elif missing and not red and not over(packet):
+        why.append("not all of it is built")
     if why:
         yield ChecklistLine(step=7, what=what, state="open", why="; ".join(why))
     else:

@@ -17,8 +17,10 @@ from backfill_assets.evidence.sentences import (
     in_scope,
     in_words,
     partial,
+    red_audits,
     replaces,
     rules_notes,
+    unaudited,
     values_changed,
     what_changed,
     who_accepted,
@@ -116,10 +118,9 @@ def activation(packet: Packet, activated: datetime | None = None, until: datetim
         said.append(f"It waits for the approval of {few(left)}.")
     if any(map(replaces, packet.models)) and (packet.data_diff is None or packet.data_diff.holds is False):
         said.append("It waits for the comparison of old and new rows.")
-    if red := [f"{c.model}.{c.check}" for c in packet.checks if c.failures and c.blocking]:
+    if red := red_audits(packet):
         said.append(f"It waits for blocking audits that are red: {few(red)}.")
-    tested = {c.model for c in packet.checks}
-    if untested := [m.model for m in packet.models if m.batches and m.model not in tested]:
+    if untested := unaudited(packet):
         said.append(f"It waits for the audits of {few(untested)}.")
     if open_ := [f.name for f in packet.findings if not accepted_by(packet, f)]:
         said.append(f"It waits until somebody accepts {few(open_)}.")

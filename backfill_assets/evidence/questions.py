@@ -14,7 +14,7 @@ from backfill_assets.core.wording import listed
 from backfill_assets.evidence.asked import ANSWERS, ASKED, Answer
 from backfill_assets.evidence.formatting import capital, count, few, number, percent
 from backfill_assets.evidence.readers import LEVELS, reruns
-from backfill_assets.evidence.sentences import accepted_by, in_words, over, replaces
+from backfill_assets.evidence.sentences import accepted_by, in_words, over, red_audits, replaces, unaudited
 from backfill_assets.evidence.shape import ModelPart, Packet
 from backfill_assets.evidence.value_changes import compared
 from backfill_assets.state.required_approvals import titled
@@ -175,9 +175,8 @@ def _queries(packet: Packet) -> ReviewerQuestion:
 
 def _audits(packet: Packet) -> ReviewerQuestion:
     tested, passed = sum(c.tested for c in packet.checks), sum(c.passed for c in packet.checks)
-    red = [f"{c.model}.{c.check}" for c in packet.checks if c.failures and c.blocking]
+    red, untested = red_audits(packet), unaudited(packet)
     warned = [f"{c.model}.{c.check}" for c in packet.checks if c.failures and not c.blocking]
-    untested = [m.model for m in packet.models if m.batches and not any(c.model == m.model for c in packet.checks)]
     missing = [] if over(packet) else [m.model for m in packet.models if m.ranges.missing]
     told = f"{number(passed)} of {number(tested)} passed" if tested else "none ran"
     said = [

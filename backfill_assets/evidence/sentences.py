@@ -301,6 +301,16 @@ def replaces(m: ModelPart) -> bool:
     return m.before is not None and not m.same_rows
 
 
+def red_audits(packet: Packet) -> list[str]:
+    """The blocking audits that failed somewhere."""
+    return [f"{c.model}.{c.check}" for c in packet.checks if c.failures and c.blocking]
+
+
+def unaudited(packet: Packet) -> list[str]:
+    """The models of which something is built that no audit looked at."""
+    return [m.model for m in packet.models if m.batches and not any(c.model == m.model for c in packet.checks)]
+
+
 def over(packet: Packet) -> bool:
     """Whether nothing of the plan is to be done any more."""
     return packet.plan.status not in ("open", "applied")

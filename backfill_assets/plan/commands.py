@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import cast
 
@@ -21,6 +22,13 @@ def restate_argument(model: str, ranges: Ranges) -> tuple[str, ...]:
 def restate_command(arguments: tuple[str, ...]) -> str:
     """The command that restates them, all in one plan."""
     return " ".join(["backfill apply", *(f"--restate {a}" for a in arguments)])
+
+
+def restate_all(days: Mapping[str, Ranges]) -> str:
+    """The same of days by model."""
+    return restate_command(
+        tuple(argument for name, parts in days.items() for argument in restate_argument(name, parts))
+    )
 
 
 def withdraw_command(model: str, ranges: Ranges) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import UNKNOWN, Override, Project
 from backfill_assets.plan.category import Category, affects
-from backfill_assets.plan.commands import restate_argument, restate_command
+from backfill_assets.plan.commands import restate_all
 from backfill_assets.plan.reasons import reads_of
 from backfill_assets.plan.stages import Plan
 
@@ -42,14 +42,9 @@ class Drift:
         which = columns[0] if len(columns) == 1 else f"one or more of {', '.join(columns)}"
         return (
             f"{self.kept.upstream} has other values of {which} in {self.intervals} than what is shown: what it reads"
-            f" changed since.\n  {', '.join(self.again)} would keep the old ones. After the promotion: {self.following}"
+            f" changed since.\n  {', '.join(self.again)} would keep the old ones. After the promotion: "
+            f"{restate_all(self.again)}"
         )
-
-    @property
-    def following(self) -> str:
-        """The command that computes the readers again once the new values are shown; "" where none is left so."""
-        arguments = [a for reader, parts in self.again.items() for a in restate_argument(reader, parts)]
-        return restate_command(tuple(arguments)) if arguments and not self.kept.word else ""
 
     def _broken_word(self, word: Override) -> str:
         return (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from backfill_assets.core.intervals import NOTHING, Ranges
@@ -54,7 +54,7 @@ def refuted_texts(project: Project, facts: Facts, models: Collection[str]) -> tu
     return tuple(
         PlanWarning(
             model=check.model,
-            place=project.models[check.model].path.relative_to(project.root).as_posix(),
+            place=_place(project, check.model),
             what=f"{check.model} counts as unchanged, and its text gives other rows than version {check.version}",
             why=f"compared in {check.intervals}, it differs in {check.differ}; nothing is built by it",
             fix=remedy(project, check.model),
@@ -69,7 +69,7 @@ def empty_models(project: Project, facts: Facts, models: Collection[str]) -> tup
     return tuple(
         PlanWarning(
             model=name,
-            place=project.models[name].path.relative_to(project.root).as_posix(),
+            place=_place(project, name),
             what=f"{name} gave no row at all in {part}",
             why="nothing fails where nobody said that there must be some; readers would find an empty table",
             fix="correct the query or its sources, or add `audits: [completeness]`, which fails on days without rows",
@@ -79,23 +79,25 @@ def empty_models(project: Project, facts: Facts, models: Collection[str]) -> tup
     )
 
 
-def other_types(project: Project, facts: Facts, models: Collection[str]) -> tuple[PlanWarning, ...]:
-    """A warning for each of these models that is shown with another type than its header declares: its table was made
-    by a release that did not look. Of others, whoever reads or builds them says it."""
-    return tuple(
-        PlanWarning(
-            model=name,
-            place=project.models[name].path.relative_to(project.root).as_posix(),
-            what=f"column {column} of {name} is declared {type_}, and is {shown[column.lower()]}",
-            why="plans go by the types of columns where they say that a change of a reader leaves its rows as they are",
-            fix=f"write `type: {in_yaml(shown[column.lower()])}`",
-        )
-        for name in models
-        if (pointer := facts.environment.pointers.get(name)) and logic_of(pointer.version) == project.fingerprints[name]
-        for shown in ({column.lower(): type_ for column, type_ in pointer.columns},)
-        for column, type_ in project.models[name].promised.items()
-        if not same_type(shown.get(column.lower(), type_), type_)
-    )
+def other_types(project: Project, facts: Facts, models: Collection[str]) -> Iterator[PlanWarning]:
+    """A warning for each column that is shown of these models with another type than its header declares: the table was
+    made by a release that did not look. Of others, whoever reads or builds them says it."""
+    for name in models:
+        pointer = facts.environment.pointers.get(name)
+        if pointer is None or logic_of(pointer.version) != project.fingerprints[name]:
+            continue
+        shown = {column.lower(): type_ for column, type_ in pointer.columns}
+        for column, declared in project.models[name].promised.items():
+            type_ = shown.get(column.lower(), declared)
+            if not same_type(type_, declared):
+                yield PlanWarning(
+                    model=name,
+                    place=_place(project, name),
+                    what=f"column {column} of {name} is declared {declared}, and is {type_}",
+                    why="plans go by the types of columns where they say that a change of a reader leaves its rows as "
+                    "they are",
+                    fix=f"write `type: {in_yaml(type_)}`",
+                )
 
 
 def unknown_columns(project: Project, facts: Facts, models: Collection[str]) -> tuple[PlanWarning, ...]:
@@ -116,6 +118,10 @@ def unknown_columns(project: Project, facts: Facts, models: Collection[str]) -> 
         for column in consumer.use(name).columns
         if column.lower() not in known
     )
+
+
+def _place(project: Project, name: str) -> str:
+    return project.models[name].path.relative_to(project.root).as_posix()
 
 
 def _known_columns(project: Project, facts: Facts, name: str) -> dict[str, str]:

@@ -14,8 +14,8 @@ from typing import cast
 
 from backfill_assets.python_models.external_access import HIDDEN_NAMES, ExternalAccess
 
-_OPENERS = ("open", "io.open", "codecs.open", "pathlib.Path", "Path")
 _OPEN = ("open", "io.open", "codecs.open")
+_OPENERS = (*_OPEN, "pathlib.Path", "Path")
 _READING = ("read_text", "read_bytes", "open")
 """Methods of a path that read it."""
 _HIDDEN = {
@@ -98,9 +98,8 @@ def _read(node: ast.AST, names: Mapping[str, str], file: Path, root: Path) -> Pa
     """A file of the project, what else is read, or nothing."""
     if isinstance(node, ast.Call):
         dotted = _dotted(node.func, names)
-        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         if (named := _names_file(node, names)) is not None:
-            return _literal(named, names, file, root) or _unseen_file(node, dotted, method)
+            return _literal(named, names, file, root) or _unseen_file(node, named, dotted)
         if dotted in _HIDDEN:
             return f"`{dotted}(…)` {_HIDDEN[dotted]}"
         for module, what in _HIDDEN_MODULES.items():
@@ -126,11 +125,11 @@ def _names_file(node: ast.Call, names: Mapping[str, str]) -> ast.expr | None:
     return None
 
 
-def _unseen_file(node: ast.Call, dotted: str, method: str) -> str | None:
+def _unseen_file(node: ast.Call, named: ast.expr, dotted: str) -> str | None:
     """What is said of a call that reads a file which nobody knows."""
-    if dotted in _OPEN or not method or dotted.startswith(_LIBRARIES):
+    if not (isinstance(node.func, ast.Attribute) and node.func.value is named):
         return f"`{dotted}(…)` reads a file"
-    return f"`….{method}()` reads a file" if method != "open" else None
+    return f"`….{node.func.attr}()` reads a file" if node.func.attr != "open" else None
 
 
 def _literal(node: ast.expr, names: Mapping[str, str], file: Path, root: Path) -> Path | None:

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from backfill_assets.core.codec import as_list, to_plain
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.rows import from_row, to_row
 from backfill_assets.state.store import Records, Row, TableSpec
@@ -18,7 +19,7 @@ DIFF, CONSUMERS, KEPT = "diff", "consumers", "kept"
 """Kinds of proofs: old and new rows compared; consumers' queries asked again; tables that are kept, checked."""
 
 LEFT = "left"
-"""In the document of KEPT: by the readers that would keep old values, the command that computes these again."""
+"""In the document of KEPT: readers that would keep old values, and in which intervals."""
 
 
 @as_list
@@ -87,10 +88,11 @@ class Proofs(Records):
         return tuple(from_row(Proof, row) for row in sorted(self._table.read({"plan": [plan]}), key=order))
 
 
-def left_to_do(proofs: Iterable[Proof]) -> dict[str, str]:
-    """What proofs of one plan say is computed again once it is promoted: readers, and the command."""
+def left_to_do(proofs: Iterable[Proof]) -> dict[str, Ranges]:
+    """What proofs of one plan say has old values once it is promoted: readers, and in which intervals."""
     kept = newest_proofs(proofs).get(KEPT)
-    return dict(kept.document.get(LEFT) or {}) if kept else {}
+    said = cast(Mapping[str, Any], kept.document.get(LEFT) or {}) if kept else {}
+    return {reader: Ranges.of_plain(parts) for reader, parts in said.items()}
 
 
 def newest_proofs(proofs: Iterable[Proof], content: str | None = None) -> dict[str, Proof]:

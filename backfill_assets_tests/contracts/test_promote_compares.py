@@ -180,9 +180,24 @@ def test_a_kept_table(tmp_path: Path, said: Said) -> None:
     for statement in approval_statements(place, plan.id, accepted={"daily.kept": "they follow tonight"}):
         approve_plan(place, statement)
     done = promote_plan(place)
-    assert done.verdict.open and done.left == {"monthly": "backfill apply --restate monthly:2024-01-03"}
+    assert done.verdict.open and done.left == {"monthly": ranges(days("03"))}
     assert "as was accepted: monthly. Next: backfill apply --restate monthly:2024-01-03" in done.left_words[0]
     assert promote_plan(place).left == {}, "nothing moved"
+
+
+def test_a_reader_that_keeps_values_of_two(tmp_path: Path, said: Said) -> None:
+    """What is left of it is one command, with the days of both."""
+    kept = KeptModels(upstream="daily", readers=("monthly",), columns=("total",))
+    drifted = [(days("03"), "monthly"), (days("05"), "monthly"), (days("05"), "weekly")]
+    said.drift = [Drift(kept=kept, intervals=ranges(day), again={name: ranges(day)}) for day, name in drifted]
+    place = changed(tmp_path)
+    in_the_way(place)
+    [plan] = [p for p in place.control.plans.all() if p.live]
+    for statement in approval_statements(place, plan.id, accepted={"daily.kept": "they follow tonight"}):
+        approve_plan(place, statement)
+    [left] = promote_plan(place).left_words
+    arguments = "--restate monthly:2024-01-03 --restate monthly:2024-01-05 --restate weekly:2024-01-05"
+    assert left.endswith(f"monthly, weekly. Next: backfill apply {arguments}"), left
 
 
 def test_an_enrichment_that_moves_something_else(tmp_path: Path, said: Said) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.adapters.machine import check_versioned
+from backfill_assets.adapters.machine import check_versioned, session_conf
 from backfill_assets.adapters.session import check_machine, spark_session
 from backfill_assets.core.errors import SettingsError
 from backfill_assets.core.settings import Settings
@@ -46,7 +46,8 @@ def test_no_session_is_opened(folder: Path, tmp_path: Path) -> None:
 )
 def test_what_versions_know_is_fine(folder: Path, tmp_path: Path, text: str, own: dict[str, str]) -> None:
     (folder / "spark-defaults.conf").write_text(text)
-    check_versioned(tmp_path, Settings(warehouse=str(tmp_path), spark=own))
+    settings = Settings(warehouse=str(tmp_path), spark=own)
+    check_versioned(session_conf(tmp_path, settings), settings)
 
 
 def test_plans_say_it(folder: Path, tmp_path: Path) -> None:
