@@ -33,7 +33,7 @@ _VARIES = (
     (re.compile(r"^project: .*$", re.MULTILINE), "project: DIR"),
     (re.compile(r"^Took .*\n", re.MULTILINE), ""),
     (re.compile(r"^.*\bUSD\b.*\n", re.MULTILINE), ""),
-    (re.compile(r"^(Building everything again .* would take) .*$", re.MULTILINE), r"\1 SECONDS"),
+    (re.compile(r"^(Rebuilding everything .* would take) .*$", re.MULTILINE), r"\1 SECONDS"),
     (re.compile(r"\br\d{14}-[0-9a-f]{6}\b"), "RELEASE"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"), "TIME"),
     (re.compile(r"\b[0-9a-f]{16}\b"), "VERSION"),

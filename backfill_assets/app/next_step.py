@@ -14,10 +14,12 @@ from backfill_assets.watch.notice import Notice
 
 
 class Step(StrEnum):
-    """What is to be done: build, end another plan that is in the way of that, mend what closes the gate, promote, give
-    the owners a plan to approve, restate what is shown from older sources, wait for an upstream, or nothing."""
+    """What is to be done: build, mend Spark's configuration or end another plan, which are in the way of that, mend
+    what closes the gate, promote, give the owners a plan to approve, restate what is shown from older sources, wait for
+    an upstream, or nothing."""
 
     APPLY = "apply"
+    CONFIGURATION = "configuration"
     COLLIDES = "collides"
     CLOSED = "closed"
     PROMOTE = "promote"
@@ -41,14 +43,18 @@ def next_step(
     stored: str = "",
     late: Sequence[Notice] = (),
     collisions: Sequence[Collision] = (),
+    *,
+    unbuildable: str = "",
 ) -> NextStep:
     """What comes after this plan was read.
 
     `verdict` is the gate's about a plan of which nothing is left to build, `stored` the id of the open plan that it
     continues, `late` what is shown and was built before its sources changed, `collisions` are the open plans because of
-    which applying it is refused.
+    which applying it is refused. `unbuildable`: why nothing can be built.
     """
     following = _own_step(plan, verdict, stored, late)
+    if unbuildable and following.step in (Step.APPLY, Step.RESTATE):
+        return NextStep(Step.CONFIGURATION)
     if collisions and following.step in (Step.APPLY, Step.OWNERS):
         return NextStep(Step.COLLIDES)
     return following

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -12,6 +11,7 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.estimate import estimate_plan, plan_maintenance
 from backfill_assets.app.faults import find_faults
 from backfill_assets.app.gate import judge_plan, obstacles_ahead
+from backfill_assets.app.next_step import NextStep, next_step
 from backfill_assets.app.plan import claim_of, find_uncovered, plan_request, with_again, worded
 from backfill_assets.app.preflight import find_gaps, plan_impacts
 from backfill_assets.app.watch import find_late, find_older_moves
@@ -56,10 +56,20 @@ class Preview:
     """The gate's, of a plan of which nothing is left to build; None of others, and where records cannot be read."""
     late: tuple[Notice, ...]
     """What is shown, or would be, and was built before its sources changed, and is not all built again by this plan."""
+    unbuildable: str
+    """Why nothing of it can be computed by Spark as it is configured; "" where it can."""
     notes: tuple[str, ...]
-    """That approvals are off, where files say other rules than those in force, that Spark's configuration keeps it from
-    being built, and that nobody but an author is left to approve."""
+    """That approvals are off, where files say other rules than those in force, that nothing can be built, and that
+    nobody but an author is left to approve."""
     approvals_required: bool
+
+    @property
+    def following(self) -> NextStep:
+        """What is done next about it."""
+        stored = self.claim.continues.id if self.claim.continues else ""
+        return next_step(
+            self.plan, self.verdict, stored, self.late, self.claim.collisions, unbuildable=self.unbuildable
+        )
 
     @property
     def blocking(self) -> tuple[Gap, ...]:
@@ -74,7 +84,7 @@ def preview(context: Context, request: Request) -> Preview:
     claim = claim_of(context, made)
     claim = replace(claim, beside=with_again(context, claim.beside, facts))
     made = worded(context, made, claim)
-    rules, estimate = context.rules(facts), estimate_plan(context, made)
+    rules, estimate, unbuildable = context.rules(facts), estimate_plan(context, made), _unbuildable(context)
     return Preview(
         plan=made,
         claim=claim,
@@ -88,23 +98,24 @@ def preview(context: Context, request: Request) -> Preview:
         gaps=find_gaps(context, made, facts.environment, facts.look(context.log)),
         verdict=_verdict(context, request, made, facts),
         late=_late(context, facts, made),
+        unbuildable=unbuildable,
         notes=(
             *rules.notes,
-            *_no_session(context),
+            *([unbuildable] if unbuildable else []),
             *lone_author_words(made.owners, rules.effective, _authors(context, claim)),
         ),
         approvals_required=rules.rules.approvals.required,
     )
 
 
-def _no_session(context: Context) -> Iterator[str]:
-    """Why nothing of it can be computed by Spark as it is configured."""
+def _unbuildable(context: Context) -> str:
     try:
         sources = [source.path for source in context.project.sources.values() if source.path]
         settings = context.project.settings
         check_versioned(session_conf(context.project.root, settings, sources), settings)
     except SettingsError as error:
-        yield f"Nothing can be built. {error.what}: {error.why}. To mend it, {error.fix}"
+        return f"Nothing can be built. {error.what}: {error.why}. To mend it, {error.fix}"
+    return ""
 
 
 def _amended(context: Context, made: Plan, claim: Claim, facts: Facts) -> Amendment | None:

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from backfill_assets.app.next_step import next_step
 from backfill_assets.cli.base import (
     CLOSED,
     HELD,
@@ -76,7 +75,6 @@ def plan(
     context = open_context()
     found = preview(context, explained(request, why))
     made, claim = found.plan, found.claim
-    stored = claim.continues.id if claim.continues else ""
     if as_json:
         more = {
             "estimate": found.estimate.to_json(),
@@ -92,7 +90,7 @@ def plan(
                 for n in found.late
             ],
             "other_ways": to_plain(tuple(other_ways(made, context.project.models))),
-            "next": to_plain(next_step(made, found.verdict, stored, found.late, claim.collisions)),
+            "next": to_plain(found.following),
         }
         if found.maintenance:
             more["maintenance"] = found.maintenance.to_json()
@@ -117,7 +115,7 @@ def plan(
             context.project,
             found.estimate,
             verdict=found.verdict,
-            stored=stored,
+            following=found.following,
             gaps=found.blocking,
             ahead=found.ahead,
             late=found.late,
@@ -192,7 +190,7 @@ def apply(
     """
     from backfill_assets.app.apply import build_started, check_built, promote_applied, start_apply
     from backfill_assets.cli.applied import applied_json, print_applied
-    from backfill_assets.cli.plan_text import print_ahead, print_copied, print_frozen, print_plan_warnings
+    from backfill_assets.cli.plan_text import print_ahead, print_applying
     from backfill_assets.cli.plans import print_amendment, print_opened
     from backfill_assets.cli.rules import print_notes
 
@@ -214,10 +212,8 @@ def apply(
         if started.opened:
             print_opened(started.opened)
         print_amendment(started.amendment)
-        print_copied(started.plan, context.project)
-        print_frozen(started.whole, context.project)
+        print_applying(started.plan, started.whole, context.project)
         print_ahead(started.ahead, started.gaps)
-        print_plan_warnings(started.whole, context.project)
         print_notes(started.notes)
         if started.maintenance:
             echo(started.maintenance.sentence)

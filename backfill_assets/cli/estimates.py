@@ -10,27 +10,32 @@ from backfill_assets.core.wording import amount
 from backfill_assets.plan.estimate import Estimate, PlanEstimate, StageEstimate
 from backfill_assets.plan.estimate_text import duration, money
 
+TOTAL = "total"
 ROWS = ((1e9, " G"), (1e6, " M"), (1e3, " k"), (1, ""))
 BYTES = ((1e9, " GB"), (1e6, " MB"), (1e3, " kB"), (1, " B"))
 
 
 def estimate_lines(estimate: PlanEstimate) -> list[Text]:
-    """A line a Build stage, in columns, and one for all of it; none for a plan that builds nothing.
+    """A line a Build stage, in columns, and one for all of it, each with its basis below; none for a plan that builds
+    nothing.
 
     Money is in the last one only: models that run side by side share the machine.
     """
     if not estimate.stages:
         return []
-    names = [*(stage.model for stage in estimate.stages), "in all"]
+    names = [*(stage.model for stage in estimate.stages), TOTAL]
     works = [*(_work(stage) for stage in estimate.stages), ""]
     wide, wider = max(map(len, names)), max(map(len, works))
     takes = [*(stage.takes for stage in estimate.stages), estimate.total]
-    return [
-        Text.assemble(
-            (name.ljust(wide), "bold"), f"  {work.ljust(wider)}  ", _numbers(estimate, one), (one.basis, "dim")
-        )
-        for name, work, one in zip(names, works, takes, strict=True)
-    ]
+    found: list[Text] = []
+    for name, work, one in zip(names, works, takes, strict=True):
+        found.append(Text.assemble((name.ljust(wide), "bold"), f"  {work.ljust(wider)}  ", _numbers(estimate, one)))
+        if name is TOTAL:
+            found[-1].append(one.basis, style="dim")
+        else:
+            found[-1].rstrip()
+            found.append(Text(f"  {one.basis}", style="dim"))
+    return found
 
 
 def estimate_markdown(estimate: PlanEstimate) -> list[str]:
@@ -39,7 +44,7 @@ def estimate_markdown(estimate: PlanEstimate) -> list[str]:
         return []
     head = ["model", "intervals", "time", "rows", "size", "basis"]
     body = [[f"`{stage.model}`", _work(stage), *_cells(stage.takes), stage.takes.basis] for stage in estimate.stages]
-    body.append(["**in all**", "", *_cells(estimate.total), estimate.total.basis])
+    body.append([f"**{TOTAL}**", "", *_cells(estimate.total), estimate.total.basis])
     if estimate.price:
         head.insert(-1, f"cost ({estimate.price.per_hour:g} {estimate.price.currency} an hour)")
         for row in body[:-1]:

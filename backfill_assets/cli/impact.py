@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from rich.text import Text
 
 from backfill_assets.cli.ranges import short
-from backfill_assets.cli.terminal import out
+from backfill_assets.cli.terminal import print_section
 from backfill_assets.contracts.impact import Impact, ModelImpact
 from backfill_assets.contracts.levels import ContractChange, Level
 from backfill_assets.core.escaping import markdown, markdown_code
@@ -33,22 +33,21 @@ def print_impacts(plan: Plan, impacts: Sequence[Impact]) -> None:
     """Who is affected, by what, and who is not; nothing when the plan changes nothing that is shown."""
     if not _changes(plan, impacts):
         return
-    console = out()
-    console.print("Who is affected" if any(i.models for i in impacts) else "Nobody in consumers.yml is affected.")
+    lines: list[Text] = []
     for impact in impacts:
         if impact.level is None:
             continue
         c = impact.consumer
         about = ", ".join(part for part in (c.kind, f"criticality {c.criticality}", c.owner or "no owner") if part)
-        console.print(
-            Text("  ") + Text(c.name, style="bold") + Text(": ")
+        lines.append(
+            Text(c.name, style="bold") + Text(": ")
             + Text(impact.level.said, style=LEVELS[impact.level]) + Text(f"  ({about})", style="dim")
         )  # fmt: skip
-        for line in impact_lines(impact):
-            console.print(Text(f"    {line}"))
+        lines += [Text(f"  {line}") for line in impact_lines(impact)]
     calm = [i.consumer.name for i in impacts if i.level is None]
     if calm and len(calm) < len(impacts):
-        console.print(Text(f"  not affected: {', '.join(calm)}", style="dim"))
+        lines.append(Text(f"not affected: {', '.join(calm)}", style="dim"))
+    print_section("Who is affected", lines if any(i.models for i in impacts) else [Text("nobody in consumers.yml")])
 
 
 def impact_lines(impact: Impact) -> list[str]:

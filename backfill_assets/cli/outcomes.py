@@ -82,7 +82,7 @@ def print_next(plan: Plan, opened: str) -> None:
         steps = [f"backfill approve {opened}"] if opened and plan.owners else []
         steps.append(f"backfill promote {opened}".strip() if plan.patches else promote_command(plan.request))
         out().print(
-            styled("{} still shows what it showed. Next: ", plan.environment)
+            styled("{} is unchanged. Next: ", plan.environment)
             + Text(", then ").join(Text(step, style="bold") for step in steps)
         )
 

@@ -11,7 +11,7 @@ from backfill_assets.app.next_step import NextStep, Step, next_step, restate_lat
 from backfill_assets.cli.estimates import estimate_lines
 from backfill_assets.cli.plan_words import afterwards, ahead_lines, has_history, kept_warning_words, override_words
 from backfill_assets.cli.ranges import short
-from backfill_assets.cli.terminal import grid, out, styled
+from backfill_assets.cli.terminal import grid, out, print_section, styled
 from backfill_assets.cli.texts import text_line
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.escaping import one_line
@@ -41,7 +41,7 @@ def print_plan(
     estimate: PlanEstimate,
     *,
     verdict: Verdict | None = None,
-    stored: str = "",
+    following: NextStep | None = None,
     gaps: Sequence[Gap] = (),
     ahead: Sequence[Obstacle] = (),
     late: Sequence[Notice] = (),
@@ -50,7 +50,8 @@ def print_plan(
 ) -> None:
     """The plan for a person: what is built, what is not and why, what it takes, what comes next.
 
-    `verdict` is the gate's about a plan of which nothing is left to build, `stored` the open plan that it continues.
+    `verdict` is the gate's about a plan of which nothing is left to build, `following` what is done next, where more is
+    known than that.
     `gaps` and what is `ahead` close the gate whatever is built, `late` is what is shown and was built before its
     sources changed; `collisions` are in the way of applying it. `more` prints what else there is to say, before what
     comes next: that is the last line.
@@ -64,53 +65,78 @@ def print_plan(
     if plan.request.why:
         console.print(Text(f"Why: {one_line(plan.request.why)}"))
     console.print(_stages(plan, project))
+    print_section("What changes", _changed_lines(plan))
+    print_section("Time and cost", _cost_lines(estimate))
+    print_section("Other ways", _other_lines(plan, project, estimate))
+    print_section("Notes", _note_lines(plan, project))
+    if verdict is None or verdict.open:  # else the gate's own words come below
+        print_section("Approval and promotion", _afterwards_lines(plan, gaps, ahead, approved=verdict is not None))
+    more()
+    following = following or next_step(plan, verdict, late=late)
+    if late and following.step is not Step.RESTATE:
+        lines = _late_lines(late)
+        if any(notice.restate for notice in late):
+            command = Text(one_line(restate_late(late)), style="bold", no_wrap=True)
+            lines += [Text("Once this plan is promoted:"), Text("  ") + command]
+        print_section("Built before their sources changed, and left as they are by this plan", lines)
+    console.print()
+    _print_next(plan, following, verdict, late, collisions)
+
+
+def _changed_lines(plan: Plan) -> list[Text]:
+    """Each model of which there is something to say, with that."""
+    found: list[Text] = []
     for name in plan.models:
-        lines = _change_lines(plan, name)
-        if lines:
-            console.print(Text(name, style="bold"))
-            for line in lines:
-                console.print(Text("  ") + line)
-    for sentence in sized_words(plan):
-        console.print(Text(one_line(sentence), style="dim"))
-    print_copied(plan, project)
+        if lines := _change_lines(plan, name):
+            found += [Text(name, style="bold"), *(Text("  ") + line for line in lines)]
+    return found
+
+
+def _cost_lines(estimate: PlanEstimate) -> list[Text]:
+    """How long it takes and what it costs, or how to find out; and what that saves."""
     if estimate.stages and len(estimate.unknown) == len(estimate.stages):
-        console.print(
-            styled("How long it takes nobody knows yet: [bold]backfill apply --sample 3[/] builds a little and tells.")
-        )
-    elif lines := estimate_lines(estimate):
-        console.print("It takes")
-        for line in lines:
-            console.print(Text("  ") + line)
-    if less := saving(estimate):
-        console.print(Text(less))
-    for sentence in smallest_words(plan, project.models, estimate):
-        console.print(Text(one_line(sentence)))
+        found = [styled("Not known yet: [bold]backfill apply --sample 3[/] builds a little and measures it.")]
+    else:
+        found = estimate_lines(estimate)
+    less = saving(estimate)
+    return [*found, *([Text(less)] if less else [])]
+
+
+def _other_lines(plan: Plan, project: Project, estimate: PlanEstimate) -> list[Text]:
+    """What could be asked for instead: less, or by another strategy; each with its command."""
+    found = [Text(one_line(sentence)) for sentence in smallest_words(plan, project.models, estimate)]
     if command := smallest_command(plan):
-        console.print(Text("Instead: ") + Text(one_line(command), style="bold"))
+        found.append(_command(command))
     for other in other_ways(plan, project.models):
-        console.print(Text(one_line(f"{other.words} ")) + Text(one_line(other.command), style="bold"))
-    print_frozen(plan, project)
-    _print_cut_offs(plan, project)
-    print_plan_warnings(plan, project)
-    for text in plan.texts:
-        console.print(Text(text_line(text, project)))
-    for sentence in (
-        afterwards(plan, gaps, ahead, approved=verdict is not None) if verdict is None or verdict.open else ()
-    ):  # the gate's own words come below
-        console.print(Text(sentence))
+        found += [Text(one_line(other.words)), _command(other.command)]
+    return found
+
+
+def _command(command: str) -> Text:
+    return Text("  ") + Text(one_line(command), style="bold", no_wrap=True)
+
+
+def _note_lines(plan: Plan, project: Project) -> list[Text]:
+    """Why batches are as long as they are, what is copied, read as it was or left out, and what is odd."""
+    return [
+        *(Text(one_line(sentence), style="dim") for sentence in sized_words(plan)),
+        *_copied_lines(plan, project),
+        *_frozen_lines(plan),
+        *_cut_off_lines(plan, project),
+        *_warning_lines(plan, project),
+        *(Text(text_line(text, project)) for text in plan.texts),
+    ]
+
+
+def _afterwards_lines(plan: Plan, gaps: Sequence[Gap], ahead: Sequence[Obstacle], *, approved: bool) -> list[Text]:
+    found = [Text(sentence) for sentence in afterwards(plan, gaps, ahead, approved=approved)]
     if plan.held:
-        console.print(f"{', '.join(plan.held)} can be compared then; a plan without the dual run moves it.")
+        held = ", ".join(plan.held)
+        found.append(Text(f"{held} can be compared then, and stays in {plan.environment} as it is: by dual-run."))
     if plan.blocked:
         stuck = ", ".join(dict.fromkeys(b.model for b in plan.blocked))
-        console.print(f"In {plan.environment}, {stuck} stays as it is until nothing of it waits.")
-    more()
-    following = next_step(plan, verdict, stored, late, collisions)
-    if late and following.step is not Step.RESTATE:
-        console.print("Sources changed since these were built, and this plan leaves them as they are:")
-        _print_late(late)
-        if any(notice.restate for notice in late):
-            console.print(Text("  Once it is promoted: ") + Text(one_line(restate_late(late)), style="bold"))
-    _print_next(plan, following, verdict, late, collisions)
+        found.append(Text(f"{plan.environment} keeps what it shows of {stuck} until the days that wait are built too."))
+    return found
 
 
 def _stages(plan: Plan, project: Project) -> Table:
@@ -188,6 +214,8 @@ def _print_next(
     match following.step:
         case Step.APPLY:
             out().print(Text("Next: ") + command)
+        case Step.CONFIGURATION:
+            out().print("Next: mend Spark's configuration as said above, then plan again")
         case Step.COLLIDES:
             other = collisions[0].plan.id
             abandon = Text(f"backfill abandon {other}", style="bold")
@@ -203,7 +231,8 @@ def _print_next(
             out().print(Text("Nothing to build. Next: ") + command + ", so that the owners have a plan to approve")
         case Step.RESTATE:
             out().print("Nothing is missing, but sources changed since what is shown was built:")
-            _print_late(late)
+            for line in _late_lines(late):
+                out().print(Text("  ") + line)
             out().print(Text("Next: ") + command)
         case Step.NOTHING:
             out().print("Nothing to do.")
@@ -211,41 +240,50 @@ def _print_next(
             pass  # said above, of the models that wait
 
 
-def _print_late(late: Sequence[Notice]) -> None:
+def _late_lines(late: Sequence[Notice]) -> list[Text]:
+    found: list[Text] = []
     for notice in late:
-        out().print(Text(f"  {notice.model} {short(notice.intervals)}: {notice.what}"))
+        found.append(Text(f"{notice.model} {short(notice.intervals)}: {notice.what}"))
         if not notice.restate:
-            out().print(Text(f"    fix: {one_line(notice.remedy)}"))
+            found.append(Text(f"  fix: {one_line(notice.remedy)}"))
+    return found
 
 
-def print_copied(plan: Plan, project: Project) -> None:
+def print_applying(plan: Plan, whole: Plan, project: Project) -> None:
+    """What is to be known before a plan, or this part of it, is built: what is copied, what is read as it was, and what
+    is odd."""
+    for line in (*_copied_lines(plan, project), *_frozen_lines(whole), *_warning_lines(whole, project)):
+        out().print(line)
+
+
+def _copied_lines(plan: Plan, project: Project) -> list[Text]:
     """What is copied instead of being computed."""
-    for sentence in (*scope_words(plan), *copied_words(plan, project.models)):
-        out().print(Text(one_line(sentence)))
+    return [Text(one_line(sentence)) for sentence in (*scope_words(plan), *copied_words(plan, project.models))]
 
 
-def print_frozen(plan: Plan, project: Project) -> None:
+def _frozen_lines(plan: Plan) -> list[Text]:
     """Which state of its sources the rest of an open plan reads, where they changed since."""
-    for sentence in frozen_words(plan):
-        out().print(Text(sentence, style="yellow"))
+    return [Text(sentence, style="yellow") for sentence in frozen_words(plan)]
 
 
-def _print_cut_offs(plan: Plan, project: Project) -> None:
+def _cut_off_lines(plan: Plan, project: Project) -> list[Text]:
     """What is left out for want of rows to read, of the models that read sources; the others follow from these."""
+    found: list[Text] = []
     direct = [cut for cut in plan.cut_off if cut.reads[0] in project.sources]
     for cut in direct:
         rest = amount(cut.count, project.models[cut.model].cadence)
         have, until = "has no rows" if len(cut.reads) == 1 else "have no rows", "until there are some"
         if project.sources[cut.reads[0]].ready:
             have, until = "is not ready" if len(cut.reads) == 1 else "are not ready", "until then"
-        out().print(
+        found.append(
             styled("[yellow]{} {}[/] for {} of {}, ", ", ".join(cut.reads), have, rest, cut.model)
             + Text(f"{short(cut.intervals)}: not expected {until}")
         )
     if any(not project.sources[cut.reads[0]].ready for cut in direct):
-        out().print(
+        found.append(
             styled("[dim]Where a source may rightly have none, write `cut_off: false` for it in sources.yml.[/]")
         )
+    return found
 
 
 def print_ahead(ahead: Sequence[Obstacle], gaps: Sequence[Gap]) -> None:
@@ -283,23 +321,28 @@ def _change_lines(plan: Plan, name: str) -> list[Text]:
     return [head, *given, *reads, *(Text(line, style="dim") for line in because), *how]
 
 
-def print_plan_warnings(plan: Plan, project: Project) -> None:
-    """Those of a plan; of models that it leaves as they are, only of which there are some."""
+def _warning_lines(plan: Plan, project: Project) -> list[Text]:
+    """The warnings of a plan; of models that it leaves as they are, only of which there are some."""
     told, kept = parted(plan, project)
-    print_warnings(told)
+    found = _told_lines(told)
     if kept:
         sentence, command = kept_warning_words(kept)
-        out().print(Text("warning ", style="yellow") + Text(f"{sentence} ") + Text(command, style="bold"))
+        found.append(Text("warning ", style="yellow") + Text(f"{sentence} ") + Text(command, style="bold"))
+    return found
 
 
 def print_warnings(warnings: Sequence[PlanWarning]) -> None:
     """What is odd without being an error, each with its place."""
-    console = out()
+    for line in _told_lines(warnings):
+        out().print(line)
+
+
+def _told_lines(warnings: Sequence[PlanWarning]) -> list[Text]:
+    found: list[Text] = []
     for warning in warnings:
-        console.print(Text("warning ", style="yellow") + Text(f"{warning.place}: {warning.what}"))
-        for word, said in (("why", warning.why), ("fix", warning.fix)):
-            if said:
-                console.print(Text(f"  {word}: {said}"))
+        found.append(Text("warning ", style="yellow") + Text(f"{warning.place}: {warning.what}"))
+        found += [Text(f"  {word}: {said}") for word, said in (("why", warning.why), ("fix", warning.fix)) if said]
+    return found
 
 
 def _through(stage: Build, plan: Plan) -> str:

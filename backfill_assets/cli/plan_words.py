@@ -29,7 +29,7 @@ def afterwards(
         match stage:
             case Approve():
                 owners = [*map(str, stage.owners)]
-                needs = f"Then it needs approval by {' and by '.join(owners)}: what is published changes."
+                needs = f"It needs approval by {' and by '.join(owners)}: what is published changes."
                 said.append(f"It has the approval of {' and of '.join(owners)}." if approved else needs)
             case Promote():
                 models = first_few(one.model for one in stage.models)

@@ -35,7 +35,7 @@ def print_proofs(proofs: Sequence[Proof]) -> None:
             asked = from_plain(Reruns, proof.document).reruns
             if asked:
                 good = sum(r.met for r in asked)
-                console.print(f"asked  {good} of {len(asked)} consumers' queries answer as they should")
+                console.print(f"consumers  {good} of {len(asked)} queries answer as expected")
         for finding in proof.findings:
             console.print(Text(f"{finding.name}  ", style="bold red") + Text(finding.text))
     plans = {proof.plan for proof in proofs if proof.findings}

@@ -25,6 +25,8 @@ GAP = 2
 """Blanks between the columns of a grid."""
 INDENT = Text(" " * 7)
 """Before what has no room in the line of its row."""
+SECTION = Text("  ")
+"""Before the lines of a section."""
 _PART = re.compile(r"(\[/?[a-z ]*\]|\{\})")
 
 
@@ -135,6 +137,31 @@ def grid(*whole: int) -> Table:
     assert isinstance(made, Grid)
     made.whole = whole
     return made
+
+
+def print_section(title: str, lines: Iterable[Text]) -> None:
+    """A blank line, a heading and its lines, indented; nothing without lines.
+
+    On a terminal a line that is too long goes on below its own beginning, between words; one that is `no_wrap`, as a
+    command is, stays whole.
+    """
+    console = out()
+    every = [part for line in lines for part in line.split("\n")]
+    if every:
+        console.print()
+        console.print(Text(title, style="bold"))
+    for line in every:
+        for part in _hanging(console, line):
+            console.print(SECTION + part)
+
+
+def _hanging(console: Console, line: Text) -> list[Text]:
+    blanks = len(line.plain) - len(line.plain.lstrip())
+    margin, room = line[:blanks], console.width - SECTION.cell_len - blanks - SECTION.cell_len
+    if line.no_wrap or not console.is_terminal or line.cell_len + SECTION.cell_len <= console.width or room < 1:
+        return [line]
+    first, *rest = line[blanks:].wrap(console, room)
+    return [margin + first, *(margin + SECTION + part for part in rest)]
 
 
 def that_fit(cells: Sequence[Sequence[str]], width: int, drop: Iterable[int], gap: int = 2) -> list[int]:

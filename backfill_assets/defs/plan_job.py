@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from backfill_assets.app.next_step import next_step
 from backfill_assets.app.preflight import read_preflight
 from backfill_assets.app.preview import Preview, preview
 from backfill_assets.core.escaping import markdown
@@ -29,7 +28,7 @@ def plan_job(run: Launched) -> None:
     """Plans, and stores nothing: the step's output has the plan, what it takes, whom it affects, what is in its way."""
     found = preview(run.context, run.request)
     plan, stored = found.plan, found.claim.continues
-    following = next_step(plan, found.verdict, stored.id if stored else "", found.late, found.claim.collisions)
+    following = found.following
     for sentence in _beside(found):
         run.log.warning(sentence)
     run.log.info(f"plan {plan.id}: {following.step.value}{f': {following.command}' if following.command else ''}")

@@ -202,7 +202,7 @@ def _of_plan(
         bytes=_sum(s.takes.bytes for s in known),
         basis=f"partial: nothing is known of {', '.join(unknown)}; run with --sample 3"
         if unknown
-        else "starting Spark comes on top",
+        else "plus starting Spark",
     )
 
 

@@ -39,7 +39,8 @@ def _against(before: PlanEstimate, after: Actual) -> str:
     if after.seconds < guess.low and not as_said:
         return f"{took}, less than the estimated {said}."
     if after.seconds > guess.high and not as_said:
-        more = f", {after.seconds / guess.likely - 1:.0%} over the likely" if guess.likely else ""
+        times = f", {after.seconds / guess.likely:.1f} times" if guess.likely else ""
+        more = f"{times} the likeliest {duration(guess.likely, guess.likely)}" if times else ""
         return f"{took}, more than the estimated {said}{more}."
     return f"{took}, as estimated ({said})."
 
@@ -55,14 +56,14 @@ def saving(guess: PlanEstimate, took: Actual | None = None) -> str:
     likely = guess.total.seconds.likely if guess.total.seconds else 0.0
     seconds = everything.likely - (took.seconds if took else likely)
     if seconds < 0.01 * everything.likely:
-        return f"Building everything again ({names}) would take about as long, {said}."
+        return f"Rebuilding everything ({names}) would take about as long, {said}."
     saved = duration(seconds, seconds)
     if price and cost:
         less = seconds * price.per_hour / 3600
         said += f" and {money(price.currency, cost.low, cost.high)}"
         saved += f" and {money(price.currency, less, less)}"
     part = seconds / everything.likely
-    return f"Building everything again ({names}) would take {said}: this saves about {saved}, {part:.0%}."
+    return f"Rebuilding everything ({names}) would take {said}: this saves about {saved}, {part:.0%}."
 
 
 def duration(low: float, high: float) -> str:

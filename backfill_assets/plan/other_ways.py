@@ -27,7 +27,7 @@ class OtherWay:
     @property
     def words(self) -> str:
         """A sentence, without the command."""
-        return f"Another way for {self.model} is {self.strategy}: {self.proof}."
+        return f"{self.model} by {self.strategy}: {self.proof}."
 
 
 def other_ways(plan: Plan, models: Mapping[str, Model]) -> list[OtherWay]:

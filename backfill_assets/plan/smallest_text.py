@@ -22,13 +22,14 @@ def smallest_words(plan: Plan, models: Mapping[str, Model], estimate: PlanEstima
     if found is None:
         return []
     if found.reason:
-        return [f"No smaller window: {found.reason}."]
+        return [f"No shorter history is proposed: {found.reason}."]
     said: list[str] = []
     if plan.request.forward_only:
         said += [_fit(plan, found)]
     if plan.smaller or (found.since and not found.missed):
         said += [
-            f"Smallest window: {_needed(found, models)}, because {_who(found.readers)}. {_saved(plan, estimate)}",
+            f"Less history would do for consumers: {_needed(found, models)}, because {_who(found.readers)}.",
+            _saved(plan, estimate),
             _left(found, plan.environment),
         ]
     return said
@@ -49,7 +50,7 @@ def smallest_note(found: Smallest, environment: str) -> str:
             f" a header that says `start: {found.since:%Y-%m-%d}` leaves them out for good."
         )
     return (
-        f"{environment} is of two logics then: the new one from {found.since:%Y-%m-%d} on, what it shows now before"
+        f"{environment} then has two logics: the new one from {found.since:%Y-%m-%d} on, what it shows now before"
         " that. The release note says so; routine runs leave it so, and the next plan without --forward-only proposes"
         " the older days."
     )
@@ -94,11 +95,10 @@ def _saved(plan: Plan, estimate: PlanEstimate) -> str:
         said += f" and {money(price.currency, part.low * hour, part.high * hour)}"
         instead += f" and {money(price.currency, full.low * hour, full.high * hour)}"
         much += f" and {money(price.currency, saved * hour, saved * hour)}"
-    basis = listed(dict.fromkeys(stage.takes.basis for stage in estimate.smallest.stages))
     if saved <= 0 or part.high > full.high:
-        return f"{less}, in {said} instead of {instead}: that may take no less ({basis})."
+        return f"{less}, in {said} instead of {instead}: that may take no less."
     share = f", {saved / full.likely:.0%}" if full.likely else ""
-    return f"{less}, in {said} instead of {instead}: about {much} less{share} ({basis})."
+    return f"{less}, in {said} instead of {instead}: about {much} less{share}."
 
 
 def _left(found: Smallest, environment: str) -> str:

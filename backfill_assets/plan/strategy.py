@@ -33,10 +33,10 @@ class Strategy(StrEnum):
 
 
 PROOF: Mapping[Strategy, str] = {
-    Strategy.FULL_REBUILD: "every day is computed anew, audited, and compared with what is shown",
+    Strategy.FULL_REBUILD: "every day is computed again, audited, and compared with what is shown",
     Strategy.COLUMN_ENRICHMENT: "only columns come on top: rows and old columns must be what they were, day by day",
-    Strategy.PARTITION_REPAIR: "only these days are computed again: all others stay the same files at the same commit",
-    Strategy.FORWARD_ONLY: "new logic begins with that day: older ones stay the same files at the same commit",
+    Strategy.PARTITION_REPAIR: "only these days are computed again, all others stay the same files at the same commit",
+    Strategy.FORWARD_ONLY: "the new logic begins with that day, older days stay the same files at the same commit",
     Strategy.COLUMN_RENAME: "signatures prove the same rows and values under other names: what is shown is copied, the"
     " rest computed, all of it audited and compared",
     Strategy.VIEW_ONLY: "all days stay the same files at the same commit; what the view does not list is still in them",

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.app.new_project import TEMPLATE
+from backfill_assets.app.next_step import next_step
 from backfill_assets.cli.plan_markdown import plan_markdown
 from backfill_assets.cli.plan_text import print_plan
 from backfill_assets.contracts.preflight import Gap
@@ -50,7 +51,7 @@ def said(plan: Plan, project: Project, capsys: pytest.CaptureFixture[str]) -> st
     """The plan's text, without its id and without the width of its columns."""
     print_plan(plan, project, estimate(plan.work, [], project.models, at_once=2))
     text = capsys.readouterr().out.replace(plan.id, "PLAN")
-    return "\n".join(re.sub(" {2,}", "  ", line.rstrip()) for line in text.splitlines())
+    return "\n".join(re.sub(r"(?<=\S) {2,}", "  ", line.rstrip()) for line in text.splitlines())
 
 
 def days(start: str, end: str) -> Ranges:
@@ -64,8 +65,10 @@ def test_first_plan(project: Project, capsys: pytest.CaptureFixture[str]) -> Non
         "Plan PLAN for prod, as of 2024-02-01 00:00 UTC\n"
         "build  daily_revenue  31 days  2024-01-01..2024-01-31  1 batch  new in prod\n"
         "build  revenue_rolling  31 days  2024-01-01..2024-01-31  1 batch  new in prod\n"
-        "How long it takes nobody knows yet: backfill apply --sample 3 builds a little and tells.\n"
-        "Then backfill promote shows daily_revenue, revenue_rolling in prod, in one step.\n"
+        "\nTime and cost\n"
+        "  Not known yet: backfill apply --sample 3 builds a little and measures it.\n"
+        "\nApproval and promotion\n"
+        "  Then backfill promote shows daily_revenue, revenue_rolling in prod, in one step.\n\n"
         "Next: backfill apply"
     )
 
@@ -86,8 +89,10 @@ def test_gaps_audits_and_waiting(project: Project, capsys: pytest.CaptureFixture
         "  new in prod\n"
         "wait  revenue_rolling  21 days  2024-01-05..2024-01-25"
         "  needs daily_revenue 2024-01-05..2024-01-06, 2024-01-10..2024-01-19\n"
-        "How long it takes nobody knows yet: backfill apply --sample 3 builds a little and tells.\n"
-        "In prod, revenue_rolling stays as it is until nothing of it waits.\n"
+        "\nTime and cost\n"
+        "  Not known yet: backfill apply --sample 3 builds a little and measures it.\n"
+        "\nApproval and promotion\n"
+        "  prod keeps what it shows of revenue_rolling until the days that wait are built too.\n\n"
         "Next: backfill apply --select revenue_rolling"
     )
     everything = make_plan(small, have, Request())
@@ -97,8 +102,10 @@ def test_gaps_audits_and_waiting(project: Project, capsys: pytest.CaptureFixture
         "built, but not audited with the present audits\n"
         "build  daily_revenue  10 days  2024-01-10..2024-01-19  3 batches, one by one  intervals are missing\n"
         "build  revenue_rolling  31 days  2024-01-01..2024-01-31  8 batches, one by one  new in prod\n"
-        "How long it takes nobody knows yet: backfill apply --sample 3 builds a little and tells.\n"
-        "Then backfill promote shows daily_revenue, revenue_rolling in prod, in one step.\n"
+        "\nTime and cost\n"
+        "  Not known yet: backfill apply --sample 3 builds a little and measures it.\n"
+        "\nApproval and promotion\n"
+        "  Then backfill promote shows daily_revenue, revenue_rolling in prod, in one step.\n\n"
         "Next: backfill apply"
     )
 
@@ -111,7 +118,8 @@ def test_nothing_to_build(project: Project, capsys: pytest.CaptureFixture[str]) 
         "Plan PLAN for prod, as of 2024-02-01 00:00 UTC\n"
         "keep  daily_revenue  complete and audited\n"
         "keep  revenue_rolling  complete and audited\n"
-        "Then backfill promote shows daily_revenue, revenue_rolling in prod, in one step.\n"
+        "\nApproval and promotion\n"
+        "  Then backfill promote shows daily_revenue, revenue_rolling in prod, in one step.\n\n"
         "Nothing to build. Next: backfill promote"
     )
 
@@ -122,11 +130,13 @@ def test_nothing_to_build_says_what_the_gate_says(project: Project, capsys: pyte
     plan = make_plan(project, facts(project, daily_revenue=full, revenue_rolling=full), Request())
     guess = estimate(plan.work, [], project.models, at_once=2)
     asked = Obstacle(model="daily_revenue", what="needs approval by ana", remedy="backfill approve 1f3a")
-    print_plan(plan, project, guess, verdict=Verdict(pointers=(), obstacles=(asked,)), stored="1f3a")
-    closed = capsys.readouterr().out
-    assert "prod cannot move yet" in closed and "needs approval by ana" in closed and "backfill approve 1f3a" in closed
-    assert "backfill promote" not in closed
-    print_plan(plan, project, guess, verdict=Verdict(pointers=(), obstacles=()), stored="1f3a")
+    closed = Verdict(pointers=(), obstacles=(asked,))
+    print_plan(plan, project, guess, verdict=closed, following=next_step(plan, closed, "1f3a"))
+    text = capsys.readouterr().out
+    assert "prod cannot move yet" in text and "needs approval by ana" in text and "backfill approve 1f3a" in text
+    assert "backfill promote" not in text
+    free = Verdict(pointers=(), obstacles=())
+    print_plan(plan, project, guess, verdict=free, following=next_step(plan, free, "1f3a"))
     assert "Next: backfill promote 1f3a" in capsys.readouterr().out
 
 
@@ -140,7 +150,7 @@ def test_what_stands_in_the_way_is_said_before_anything_is_built(
     print_plan(plan, project, guess, gaps=(gap,))
     text = capsys.readouterr().out
     assert "cannot be shown in prod before this is mended (backfill preflight):" in text
-    assert "\n  daily_revenue: nobody [red]owns it\n    fix: add `owner:`\n" in text
+    assert "\n    daily_revenue: nobody [red]owns it\n      fix: add `owner:`\n" in text
     assert "Then backfill promote" not in text and "Next: backfill apply" in text
     said = plan_markdown(plan, project, guess, (gap,))
     assert "- daily_revenue: nobody \\[red\\]owns it" in said and "Then backfill promote" not in said
@@ -151,7 +161,7 @@ def test_the_next_step_is_the_last_line(project: Project, capsys: pytest.Capture
     plan = make_plan(project, facts(project), Request())
     guess = estimate(plan.work, [], project.models, at_once=2)
     print_plan(plan, project, guess, more=lambda: print("Who is affected"))
-    assert capsys.readouterr().out.endswith("\nWho is affected\nNext: backfill apply\n")
+    assert capsys.readouterr().out.endswith("\nWho is affected\n\nNext: backfill apply\n")
 
 
 def test_nothing_to_do_is_not_said_beside_late_data(project: Project, capsys: pytest.CaptureFixture[str]) -> None:

@@ -128,7 +128,7 @@ class Story:
             for model, version in project.fingerprints.items():
                 text = text.replace(version, f"<{which} version of {model}>")
         text = re.sub(r"\b[0-9a-f]{16}\b", "<version of the code>", text)
-        return "\n".join(re.sub(" {2,}(?=\\S)", "  ", line.rstrip()) for line in text.splitlines()) + "\n"
+        return "\n".join(re.sub(r"(?<=\S) {2,}(?=\S)", "  ", line.rstrip()) for line in text.splitlines()) + "\n"
 
 
 def _project(folder: Path, edits: Edits, records: Callable[[str], Records] = no_records) -> Project:

@@ -125,7 +125,7 @@ def test_three_columns_more(demo: Path) -> None:
     added = "conversion_value, assisted_conversions, view_through_conversions"
     assert f"additive, non-breaking: adds {added}" in text
     assert text.count(f"reads none of what changed in campaign_performance ({added})") == 2
-    assert f"Building everything again ({DAYS} days of campaign_performance, 2 months of" in text and "USD" in text
+    assert f"Rebuilding everything ({DAYS} days of campaign_performance, 2 months of" in text and "USD" in text
 
     run(demo, "apply")
     assert pointers(demo) == before, "nothing moves before somebody says so"

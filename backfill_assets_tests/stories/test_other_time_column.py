@@ -67,7 +67,7 @@ def test_from_one_time_column_to_another(spark: SparkSession, tmp_path: Path, en
     assert "the query all of board it fails" in closed and "mend it, then backfill apply" in closed
     read_by("wk")
     again = backfill_here("apply", project=tmp_path, user="dev")
-    assert again.code == 0 and "1 of 1 consumers' queries answer as they should" in " ".join(again.out.split()), again
+    assert again.code == 0 and "1 of 1 queries answer as expected" in " ".join(again.out.split()), again
     closed = backfill_here("promote", plan, project=tmp_path, user="dev")
     assert "board" not in closed.out and "daily.unpaired" in closed.out, closed
     reason = "--accept", "daily.unpaired=weeks are not days"

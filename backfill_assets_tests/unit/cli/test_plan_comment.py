@@ -205,7 +205,7 @@ def test_what_fits_is_whole(parts: Sequence[str], limit: int) -> None:
 
 def test_tables_lose_rows_before_anything_else_goes() -> None:
     """What follows the table of two thousand models, such as who is asked, is what a reviewer needs."""
-    text = "\n\n".join(["## Plan", table(2000), "Then it needs approval by ana.", diagram(5)])
+    text = "\n\n".join(["## Plan", table(2000), "It needs approval by ana.", diagram(5)])
     said = fitting(text)
     assert len(said) <= LIMIT and "approval by ana" in said and "```mermaid" in said
     rows = re.findall(r"^\| `m", said, re.MULTILINE)

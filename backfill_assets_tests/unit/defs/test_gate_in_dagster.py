@@ -259,5 +259,5 @@ def test_the_job_says_what_it_took_and_what_that_saves(instance: dg.DagsterInsta
     edited = loaded(place, base="base-2")
     done = execute(edited, instance, "apply", forward_only="2024-01-08")
     said = [entry.user_message for entry in instance.all_logs(done.run_id)]
-    assert len([line for line in said if line.startswith("Building everything again (10 days of base, ")]) == 2, said
+    assert len([line for line in said if line.startswith("Rebuilding everything (10 days of base, ")]) == 2, said
     assert [line for line in said if line.startswith("Took ")], said

@@ -495,4 +495,4 @@ def test_it_says_what_building_everything_again_would_take() -> None:
     inputs = gathered(newer, record)
     assert inputs.estimate.whole is not None
     assert [stage.model for stage in inputs.estimate.whole.stages] == ["daily", "sums"]
-    assert "Building everything again" in packet(inputs).spent.sentence
+    assert "Rebuilding everything" in packet(inputs).spent.sentence

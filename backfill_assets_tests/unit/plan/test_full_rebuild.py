@@ -100,7 +100,7 @@ def took(seconds: float) -> Actual:
     return Actual(stages=(), seconds=seconds, rows=0, bytes=0, used=None, cost=None)
 
 
-EVERYTHING = "Building everything again (100 days of a) would take 85–115 s and USD 0.85–1.15: this saves about"
+EVERYTHING = "Rebuilding everything (100 days of a) would take 85–115 s and USD 0.85–1.15: this saves about"
 
 
 def test_the_saving_in_words() -> None:
@@ -108,7 +108,7 @@ def test_the_saving_in_words() -> None:
     assert saving(guess(30)) == f"{EVERYTHING} 70 s and USD 0.70, 70%."
     assert saving(guess(0)) == f"{EVERYTHING} 100 s and USD 1.00, 100%."
     assert saving(guess(30, price=None)).endswith("would take 85–115 s: this saves about 70 s, 70%.")
-    assert saving(guess(100)) == "Building everything again (100 days of a) would take about as long, 85–115 s."
+    assert saving(guess(100)) == "Rebuilding everything (100 days of a) would take about as long, 85–115 s."
 
 
 def test_afterwards_it_is_what_it_really_took() -> None:

@@ -188,9 +188,12 @@ def test_who_needs_all_of_it_is_named() -> None:
     """No history: all. The others do not matter then. So it is with more days than there are."""
     project = chain(a_reader("board", "b", history=10), a_reader("notebook", "a"))
     plan = plan_of(project, "a", "b")
-    assert not plan.smaller and words(plan, project) == "No smaller window: notebook reads all of a."
+    assert not plan.smaller and words(plan, project) == "No shorter history is proposed: notebook reads all of a."
     many = chain(a_reader("export", "a", history=4000))
-    assert words(plan_of(many, "a", "b"), many) == "No smaller window: export reads all of a (4000 days of history)."
+    assert (
+        words(plan_of(many, "a", "b"), many)
+        == "No shorter history is proposed: export reads all of a (4000 days of history)."
+    )
 
 
 def test_all_of_it_by_way_of_others() -> None:
@@ -199,7 +202,10 @@ def test_all_of_it_by_way_of_others() -> None:
         a_project(a_model("a", "raw"), a_model("b", "a", lookback=400)), a_reader("x", "b", history=3)
     )
     said = words(plan_of(project, "a", "b"), project)
-    assert said == "No smaller window: what is read goes back to the beginning of a by way of the models between."
+    assert (
+        said
+        == "No shorter history is proposed: what is read goes back to the beginning of a by way of the models between."
+    )
 
 
 def test_without_consumers_nobody_knows() -> None:
@@ -301,10 +307,10 @@ def test_new_models_between_changed_ones() -> None:
     project = chain(a_reader("board", "b", history=10))
     below, above = plan_of(project, "a"), plan_of(project, "b")
     assert not below.smaller and words(below, project) == (
-        "No smaller window: b reads a, which is changed: all has to be built."
+        "No shorter history is proposed: b reads a, which is changed: all has to be built."
     )
     assert not above.smaller and words(above, project) == (
-        "No smaller window: b reads a, which is new: all has to be built."
+        "No shorter history is proposed: b reads a, which is new: all has to be built."
     )
 
 
@@ -340,7 +346,10 @@ def test_a_type_that_older_rows_cannot_have() -> None:
     project = chain(a_reader("board", "b", history=10))
     narrow = replace(project, columns={"a": (Column(name="id", type="int"),)})
     said = words(plan_of(narrow, "a", "b"), narrow)
-    assert said == "No smaller window: older rows of a.id are bigint, which cannot be shown as int without a loss."
+    assert (
+        said
+        == "No shorter history is proposed: older rows of a.id are bigint, which cannot be shown as int without a loss."
+    )
 
 
 def test_what_is_saved_has_its_basis() -> None:
