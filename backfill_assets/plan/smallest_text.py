@@ -95,10 +95,11 @@ def _saved(plan: Plan, estimate: PlanEstimate) -> str:
         said += f" and {money(price.currency, part.low * hour, part.high * hour)}"
         instead += f" and {money(price.currency, full.low * hour, full.high * hour)}"
         much += f" and {money(price.currency, saved * hour, saved * hour)}"
+    basis = listed(dict.fromkeys(stage.takes.basis for stage in estimate.smallest.stages))
     if saved <= 0 or part.high > full.high:
-        return f"{less}, in {said} instead of {instead}: that may take no less."
+        return f"{less}, in {said} instead of {instead}: that may take no less. Estimated {basis}."
     share = f", {saved / full.likely:.0%}" if full.likely else ""
-    return f"{less}, in {said} instead of {instead}: about {much} less{share}."
+    return f"{less}, in {said} instead of {instead}: about {much} less{share}. Estimated {basis}."
 
 
 def _left(found: Smallest, environment: str) -> str:
