@@ -17,9 +17,9 @@ from pathlib import Path
 
 PACKAGE = "backfill_assets"
 ROOT = Path(__file__).parent.parent / PACKAGE
-MOST = 47
+MOST = 40
 WALK = """\
-cli.build_commands:apply                              the request is parsed; nothing below knows a terminal
+cli.build_commands:apply                          the request is parsed; nothing below knows a terminal
   cli.base:open_context
     app.context:Context.open                      a project, its records and its machine
       project.loader:load_project                 from the cache, else:
@@ -30,7 +30,7 @@ cli.build_commands:apply                              the request is parsed; not
   app.apply:start_apply
     app.context:Context.facts                     what is there, read once
       plan.facts:read_facts
-        state.tables:version_coverage             built, green, missing: from the ledger and the table's log
+        state.tables:known_coverage               built, green, missing: from the ledger and the table's log
     app.plan:plan_request
       plan.plan:make_plan                         stages: build, audit, promote
         plan.missing:ready                        what can be computed by now
@@ -38,34 +38,27 @@ cli.build_commands:apply                              the request is parsed; not
   app.apply:build_started
     app.carry_out:carry_out
       build.apply:apply                           models in dependency order
-        build.text_check:build_by_text            unless its text gives other rows than its version has
-          build.build:build                       one model over its intervals
-            build.batch:build_batch               one batch, with retries
-              adapters.engine:SparkEngine.write   one commit, tagged with the batch
-                adapters.job_rows:JobRows.checked what it reads, at frozen commits
-              state.ledger:Ledger.append          BUILT, after the commit
-            build.audit:audit_built               what has no verdict yet, in one go
-              build.reads:audit_reads             what audits look at beside the rows
-              adapters.engine:SparkEngine.scan    exactly that commit
-                audits.scan:scan_audits
-                  audits.compile:compile_scan     the SQL of the kinds in audits/kinds
-              audits.judge:judge                  a verdict per check and interval; AUDITED or INVALIDATED follows
+        build.build:build                         one model over its intervals
+          build.batch:build_batch                 one batch, with retries
+            adapters.engine:SparkEngine.write     one commit, tagged with the batch
+              adapters.job_rows:JobRows.checked   what it reads, at frozen commits
+            state.ledger:Ledger.append            BUILT, after the commit
+          build.audit:audit_built                 what has no verdict yet, in one go
+            adapters.engine:SparkEngine.scan      exactly that commit
+              audits.scan:scan_audits
+            audits.judge:judge                    a verdict per check and interval; AUDITED or INVALIDATED follows
   app.apply:check_built
     app.apply:check_rows
       app.prove:prove_built                       compared with what is shown: without that the gate stays shut
-  app.apply:promote_applied
-    app.promote:promote_plan
-      app.gate:promotion_case                     all that the gate looks at
-      app.evidence:write_packets                  of the plan, before anything moves
-      app.evidence:seal_release                   of the release
-      promote.release:release_case                again, from fresh facts, after a lost race
-        promote.gate:gate                         every rule in order, all obstacles
-        promote.promote:promote                   views are expanded, pointers flip, views are settled
-          state.environment:Environments.flip     all pointers in one commit
-          adapters.spark_views:SparkViews.settle
-            promote.views:plain_view              what prod shows: its segments at their commits
-app.query:query_views                             where no catalog is shared, a reader makes its views itself
-  adapters.spark_views:show_environment
+  app.promote:promote_plan
+    app.gate:promotion_case                       all that the gate looks at
+    app.evidence:seal_release                     of the plan and of the release, before anything moves
+    promote.release:release_case                  again, from fresh facts, after a lost race
+      promote.gate:gate                           every rule in order, all obstacles
+      promote.promote:promote                     views are expanded, pointers flip, views are settled
+        state.environment:Environments.flip       all pointers in one commit
+        adapters.spark_views:SparkViews.settle
+          promote.views:plain_view                what prod shows: its segments at their commits
 """
 
 

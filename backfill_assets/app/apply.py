@@ -19,7 +19,6 @@ from backfill_assets.app.estimate import estimate_plan, measure_run, plan_mainte
 from backfill_assets.app.gate import obstacles_ahead
 from backfill_assets.app.plan import plan_by_now, plan_request
 from backfill_assets.app.preflight import find_blocking
-from backfill_assets.app.promote import Promoted, promote_plan
 from backfill_assets.app.prove import Proved, prove_built
 from backfill_assets.build.hold import Hold
 from backfill_assets.contracts.preflight import Gap
@@ -71,6 +70,16 @@ class Started:
     def stored(self) -> str:
         """The id of the stored plan, or ""."""
         return self.opened.plan.id if self.opened else ""
+
+    @property
+    def by_plan(self) -> str:
+        """The id of the stored plan where only that can be promoted: of rows that lie over others; "" otherwise."""
+        return self.stored if self.whole.patches else ""
+
+    @property
+    def to_promote(self) -> Request:
+        """What a promotion is asked for beside `by_plan`: nothing where that names a plan."""
+        return Request() if self.by_plan else self.whole.request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,9 +218,3 @@ def check_rows(context: Context, plan: Plan, stored: str, facts: Facts) -> Check
             return Checked(texts=texts, proved=prove_built(context, stored, plan, facts))
     except BackfillError as error:
         return Checked(texts=texts, unproved=error)
-
-
-def promote_applied(context: Context, started: Started) -> Promoted:
-    """Show what was applied: what the request says, or, of rows that lie over others, what the stored plan does."""
-    plan = started.stored if started.whole.patches else ""
-    return promote_plan(context, Request() if plan else started.whole.request, plan=plan)

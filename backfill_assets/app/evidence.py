@@ -22,11 +22,11 @@ from backfill_assets.evidence.write import RELEASE, digest_of, evidence_path, pa
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Owned
 from backfill_assets.promote.approval import PlanReview, subject
+from backfill_assets.promote.case import Case
 from backfill_assets.promote.changed_rows import cadence_of
-from backfill_assets.promote.consent import release_approvals
+from backfill_assets.promote.consent import release_approvals, vouching
 from backfill_assets.promote.lifecycle import fulfilled, named_or_newest_plan
 from backfill_assets.promote.release import Sealing
-from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, PlanStatus
 from backfill_assets.state.provisional import provisional_parts
 from backfill_assets.state.releases import Release, find_release
@@ -164,34 +164,18 @@ def _inputs(
     )
 
 
-def write_packets(
-    context: Context,
-    shown: Environment,
-    pointers: Sequence[Pointer],
-    records: Sequence[PlanRecord] = (),
-    vouching: Sequence[PlanReview] = (),
-) -> dict[str, str]:
-    """Write the packets of these plans, and of all that end when the environment moves so: plan → digest.
-
-    `vouching` are the open plans on whose comparisons and approvals the move rests.
-    """
-    after = replace(shown, pointers={**shown.pointers, **{p.model: p for p in pointers}})
-    ended = {plan.id for plan in (*records, *fulfilled(context.control, after))}
-    return {
-        plan: write_evidence(context, plan, after=after.pointers, vouching=vouching).digest for plan in sorted(ended)
-    }
-
-
 def seal_release(
     context: Context,
     sealing: Sealing,
     *,
-    plans: Mapping[str, str] | None = None,
+    record: PlanRecord | None = None,
     back_to: Release | None = None,
     at_once: bool = False,
     reason: str = "",
 ) -> Mapping[str, str]:
-    """Write the packet of a release that is about to move; its digest, and those of its `plans`. Needs no Spark."""
+    """Write the packet of a release that is about to move; of the plan in `record`, where one moves, and of all that
+    end with it, theirs first. Plan or release → digest. Needs no Spark."""
+    plans = _plan_packets(context, sealing.case, record) if record else {}
     case = sealing.case
     after = replace(case.environment, pointers={p.model: p for p in sealing.pointers})
     moving = Moving(
@@ -207,7 +191,7 @@ def seal_release(
         reason=reason,
         at_once=at_once,
         back_to=back_to,
-        plans=plans or {},
+        plans=plans,
         approvals=release_approvals(case),
         rules=sealing.rules,
     )
@@ -215,6 +199,16 @@ def seal_release(
     folder = release_folder(context, sealing.release)
     written = write_packet(folder, sealing.release, files, sealed=False, kind="release")
     return {**moving.plans, sealing.release: written.digest}
+
+
+def _plan_packets(context: Context, case: Case, record: PlanRecord) -> dict[str, str]:
+    shown = case.environment
+    after = replace(shown, pointers={**shown.pointers, **{p.model: p for p in case.pointers}})
+    ended = {plan.id for plan in (record, *fulfilled(context.control, after))}
+    grounds = vouching(case)
+    return {
+        plan: write_evidence(context, plan, after=after.pointers, vouching=grounds).digest for plan in sorted(ended)
+    }
 
 
 def read_release_evidence(context: Context, name: str) -> ReleaseEvidence:

@@ -11,7 +11,7 @@ from functools import partial
 from backfill_assets.app.amendment import amend_stored
 from backfill_assets.app.candidate import show_candidate
 from backfill_assets.app.context import Context
-from backfill_assets.app.evidence import seal_release, write_packets
+from backfill_assets.app.evidence import seal_release
 from backfill_assets.app.faults import stale_by_promotion
 from backfill_assets.app.follow import record_followed
 from backfill_assets.app.gate import cases_of, promotion_case
@@ -236,10 +236,7 @@ def _compared(diff: Diff, model: str) -> bool:
 
 
 def _evidence(context: Context, stored: PlanRecord | None, sealing: Sealing[_Planned]) -> Mapping[str, str]:
-    case = sealing.case
-    record = stored or _recorded(context, sealing.attempt.plan, case)
-    plans = write_packets(context, case.environment, case.pointers, [record], vouching(case))
-    return seal_release(context, sealing, plans=plans)
+    return seal_release(context, sealing, record=stored or _recorded(context, sealing.attempt.plan, sealing.case))
 
 
 def _recorded(context: Context, plan: Plan, case: Case) -> PlanRecord:

@@ -8,9 +8,10 @@ from graphlib import TopologicalSorter
 
 from backfill_assets.audits.reads import audit_tables
 from backfill_assets.build.bench import Workbench
+from backfill_assets.build.build import build
 from backfill_assets.build.ledger_edits import invalidate
 from backfill_assets.build.outcome import Outcome
-from backfill_assets.build.text_check import build_by_text
+from backfill_assets.build.text_check import refused_text
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.plan.stages import Build, Plan
@@ -39,7 +40,7 @@ def apply(bench: Workbench, plan: Plan) -> dict[str, Outcome]:
         try:
             while graph.is_active():
                 for name in graph.get_ready():
-                    running[pool.submit(build_by_text, bench, name, work[name])] = name
+                    running[pool.submit(_tried, bench, name, work[name])] = name
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     name = running.pop(future)
@@ -49,6 +50,11 @@ def apply(bench: Workbench, plan: Plan) -> dict[str, Outcome]:
             bench.stop.set()
             raise
     return {name: outcomes[name] for name in bench.project.models if name in outcomes}
+
+
+def _tried(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
+    """Build and audit what is missing of these intervals, unless the text that is loaded is refused."""
+    return refused_text(bench, name, intervals) or build(bench, name, intervals)
 
 
 def _reads(model: Model) -> list[str]:

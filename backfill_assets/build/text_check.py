@@ -22,10 +22,11 @@ from backfill_assets.state.text_checks import TextCheck
 from backfill_assets.state.versions import records_of
 
 
-def build_by_text(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
-    """Build and audit what is missing of these intervals, unless the loaded text of the model gives other rows than the
-    one that its version was built by, or that cannot be told: what it gave would lie among that version's rows, and
-    stay there when the text is corrected. A text that nobody tried yet is tried first."""
+def refused_text(bench: Workbench, name: str, intervals: Ranges) -> Outcome | None:
+    """What a build of these intervals comes to where the loaded text of the model gives other rows than the one that
+    its version was built by, or that cannot be told: nothing is built; what it gave would lie among that version's
+    rows, and stay there when the text is corrected. None where it may be built. A text that nobody tried yet is tried
+    first."""
     if error := _not_its_text(bench, name):
         span = intervals.span
         assert span is not None
@@ -37,7 +38,7 @@ def build_by_text(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
             green=intervals & have[name].complete,
             failures=(Failure(interval=span, error=str(error)),),
         )
-    return build(bench, name, intervals)
+    return None
 
 
 def _not_its_text(bench: Workbench, name: str) -> BuildError | None:

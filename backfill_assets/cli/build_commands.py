@@ -188,7 +188,8 @@ def apply(
     Run it again at any time, also after a crash: it does only what is still missing. Prod shows what it showed. Where
     backfill.yml has `windows:`, batches begin within them only, and while no routine run is under way; it waits.
     """
-    from backfill_assets.app.apply import build_started, check_built, promote_applied, start_apply
+    from backfill_assets.app.apply import build_started, check_built, start_apply
+    from backfill_assets.app.promote import promote_plan
     from backfill_assets.cli.applied import applied_json, print_applied
     from backfill_assets.cli.plan_text import print_ahead, print_applying
     from backfill_assets.cli.plans import print_amendment, print_opened
@@ -228,7 +229,7 @@ def apply(
     if not built.complete or not checked.equal:
         raise typer.Exit(HELD if built.held and built.goes_on and not built.failed else INCOMPLETE)
     if promote:
-        tell_promoted(promote_applied(context, started), as_json=as_json)
+        tell_promoted(promote_plan(context, started.to_promote, plan=started.by_plan), as_json=as_json)
     elif checked.proved.in_the_way:
         raise typer.Exit(CLOSED)
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
+from backfill_assets.build.build import build
 from backfill_assets.build.outcome import Outcome
-from backfill_assets.build.text_check import build_by_text
+from backfill_assets.build.text_check import refused_text
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Model
@@ -91,7 +92,8 @@ class VersionTables(dg.IOManager):
             bench = as_planned(context, step, bench, plan, model, interval) if plan else bench
             bench = replace(bench, hold=hold_of(context, step.run.tags, plan))
             with bench.beating():
-                order.outcome = build_by_text(bench, model.name, Ranges((interval,)))
+                asked = Ranges((interval,))
+                order.outcome = refused_text(bench, model.name, asked) or build(bench, model.name, asked)
             worked = worked_on(context, step, plan) if plan else Worked(metadata={})
             if bench.hold.ended and not order.outcome.ok:
                 said = held_text(bench.hold.ended, goes_on=not bench.hold.with_plan)

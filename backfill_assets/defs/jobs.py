@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import dagster as dg
 
-from backfill_assets.app.apply import Started, build_started, check_built, left_of_plan, promote_applied, start_apply
+from backfill_assets.app.apply import Started, build_started, check_built, left_of_plan, start_apply
 from backfill_assets.app.check_texts import problems
 from backfill_assets.app.entity_sample import Sampled, sample_entities
 from backfill_assets.app.estimate import estimate_plan
@@ -100,7 +100,7 @@ def apply_job(run: Launched) -> None:
             time = duration(takes.low, takes.high) if takes else "nobody knows how long"
             run.log.info(f"{stage.model}: the other {amount(stage.count, stage.cadence)}: {time}")
     if config["promote"]:
-        _log_promoted(run, promote_applied(context, started))
+        _log_promoted(run, promote_plan(context, started.to_promote, plan=started.by_plan))
 
 
 @job(

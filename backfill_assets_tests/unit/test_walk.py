@@ -20,7 +20,7 @@ def test_the_walk_is_true() -> None:
         ("build.build:build\n  build.batch:build_bath", "there is no build.batch:build_bath"),
         ("build.apply:apply\n  build.batch:build_batch", "does not call"),
         ("build.build:build\n  build.batch:build_batch\n  promote.promote:promote", "build:build does not call"),
-        ("audits.compile:compile_scan\n  state.ledger:Ledger.append", "does not call"),
+        ("audits.scan:scan_audits\n  state.ledger:Ledger.append", "does not call"),
         ("build.build:build\n" * (walk.MOST + 1), "are more than"),
     ],
 )  # fmt: skip

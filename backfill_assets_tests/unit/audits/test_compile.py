@@ -12,10 +12,9 @@ import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backfill_assets.audits.compile import compile_scan
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.audits.sample import SAMPLE_SIZE, sample_failures
-from backfill_assets.audits.scan import scan_audits
+from backfill_assets.audits.scan import compile_scan, scan_audits
 from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.core.model import Audit
 from backfill_assets.sql.text import interval_text, literal, quoted

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 import duckdb
 import pytest
 
-from backfill_assets.audits.compile import MANY
 from backfill_assets.audits.counts import Counts
 from backfill_assets.audits.kinds.base import BITS
 from backfill_assets.audits.relations import AuditedTable
 from backfill_assets.audits.sample import sample_failures
-from backfill_assets.audits.scan import scan_audits
+from backfill_assets.audits.scan import MANY, scan_audits
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Audit
 from backfill_assets_tests.fakes import a_model, days
