@@ -22,7 +22,14 @@ from backfill_assets.adapters.jvm import current_jvm
 from backfill_assets.adapters.merge import carry, marked, merge
 from backfill_assets.adapters.scoped_rows import changed_outside, scoped_rows
 from backfill_assets.adapters.session_kind import is_remote
-from backfill_assets.adapters.spark_errors import Code, QueryError, QueryPlace, as_build_error, died, own_code_error
+from backfill_assets.adapters.spark_errors import (
+    PythonCode,
+    QueryError,
+    QueryPlace,
+    as_build_error,
+    died,
+    own_code_error,
+)
 from backfill_assets.adapters.table_log import (
     DeltaTableLog,
     batch_metadata,
@@ -290,10 +297,10 @@ class SparkEngine:
                 raise gone from (None if masked else error)
             raise own_code_error(error, doing, self._code(model), masked=masked) from (None if masked else error)
 
-    def _code(self, model: Model) -> Code | None:
+    def _code(self, model: Model) -> PythonCode | None:
         if model.language == "sql":
             return None
-        return Code(files={model.path, *(self._root / name for name in model.files)}, root=self._root)
+        return PythonCode(files={model.path, *(self._root / name for name in model.files)}, root=self._root)
 
 
 def _reads_masked(job: Job, reads: AuditReads | None) -> bool:

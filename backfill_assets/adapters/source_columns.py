@@ -18,7 +18,7 @@ from backfill_assets.adapters.source_files import SourceFile, each_file, files_a
 from backfill_assets.core.intervals import NOTHING
 from backfill_assets.core.model import Source
 from backfill_assets.plan.odd_files import FileColumns
-from backfill_assets.plan.source_bytes import SourcePart
+from backfill_assets.plan.source_bytes import TimedFile
 
 _MOST_FILES = 1_000
 """Looked into by a plan, for a column that few of them have."""
@@ -46,7 +46,7 @@ def check_declared(source: Source, files: Sequence[SourceFile]) -> None:
 
 
 def file_columns(
-    source: Source, pin: Mapping[str, object], find_parts: Callable[[], Sequence[SourcePart] | None]
+    source: Source, pin: Mapping[str, object], find_parts: Callable[[], Sequence[TimedFile] | None]
 ) -> list[FileColumns]:
     """What the newest files of a source have, in the order of their names, and the first of all: its types are what
     Spark takes those of all for. None of those that do not say it. `find_parts`: of which time each file is."""

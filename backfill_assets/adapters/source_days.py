@@ -20,7 +20,7 @@ from backfill_assets.adapters.source_table import source_table
 from backfill_assets.adapters.time_texts import OF_TYPE, span_of, time_pattern
 from backfill_assets.core.intervals import NOTHING, Ranges, utc
 from backfill_assets.core.model import Source
-from backfill_assets.plan.source_bytes import SourcePart
+from backfill_assets.plan.source_bytes import TimedFile
 
 MOST_FILES = 5_000
 """Looking at the footers of more Parquet files would make planning slow."""
@@ -42,15 +42,15 @@ class SourceDays:
     """Looks at each state of a source once; what `known` remembers of its files is not read again."""
 
     known: KnownDays | None = None
-    _seen: dict[str, tuple[Mapping[str, object], list[SourcePart] | None]] = field(
-        default_factory=dict[str, tuple[Mapping[str, object], list[SourcePart] | None]]
+    _seen: dict[str, tuple[Mapping[str, object], list[TimedFile] | None]] = field(
+        default_factory=dict[str, tuple[Mapping[str, object], list[TimedFile] | None]]
     )
 
     def of(self, source: Source, pin: Mapping[str, object]) -> Ranges | None:
         """The `source_days` of what `pin` froze."""
         return None if source.time_column is None else _all_days(self.parts(source, pin))
 
-    def parts(self, source: Source, pin: Mapping[str, object]) -> list[SourcePart] | None:
+    def parts(self, source: Source, pin: Mapping[str, object]) -> list[TimedFile] | None:
         """The `source_parts` of what `pin` froze."""
         if source.name not in self._seen or self._seen[source.name][0] != pin:
             self._seen[source.name] = (pin, source_parts(source, pin, self.known))
@@ -64,7 +64,7 @@ def source_days(source: Source, pin: Mapping[str, object], known: KnownDays | No
     return None if source.time_column is None else _all_days(source_parts(source, pin, known))
 
 
-def source_parts(source: Source, pin: Mapping[str, object], known: KnownDays | None = None) -> list[SourcePart] | None:
+def source_parts(source: Source, pin: Mapping[str, object], known: KnownDays | None = None) -> list[TimedFile] | None:
     """The files of a source, with the time of their rows as far as they say it. None where nobody can list them."""
     if source.path is None:
         return None
@@ -74,9 +74,9 @@ def source_parts(source: Source, pin: Mapping[str, object], known: KnownDays | N
         return None
     files = files_at(source.path)
     if source.time_column is None or len(files) > MOST_FILES:
-        return [SourcePart(days=None, bytes=file.bytes) for file in files]
+        return [TimedFile(days=None, bytes=file.bytes) for file in files]
     days = days_of_files(source, files, known, all_or_none=True)
-    return [SourcePart(days=days.get(file), bytes=file.bytes) for file in files]
+    return [TimedFile(days=days.get(file), bytes=file.bytes) for file in files]
 
 
 def days_of_files(
@@ -101,13 +101,13 @@ def days_of_files(
     return days
 
 
-def _all_days(parts: Sequence[SourcePart] | None) -> Ranges | None:
+def _all_days(parts: Sequence[TimedFile] | None) -> Ranges | None:
     if parts is None or any(part.days is None for part in parts):
         return None
     return Ranges.of(day for part in parts for day in part.days or ())
 
 
-def _delta(source: Source, commit: int | None) -> list[SourcePart]:
+def _delta(source: Source, commit: int | None) -> list[TimedFile]:
     table = source_table(source, commit)
     if table is None:
         return []
@@ -115,8 +115,7 @@ def _delta(source: Source, commit: int | None) -> list[SourcePart]:
     sizes = [int(size) for size in actions.column("size_bytes").to_pylist()] if actions.num_rows else []
     days = _action_days(table, actions, source.time_column) if source.time_column else {}
     return [
-        SourcePart(days=span, bytes=size)
-        for span, size in zip(days.values() or [None] * len(sizes), sizes, strict=True)
+        TimedFile(days=span, bytes=size) for span, size in zip(days.values() or [None] * len(sizes), sizes, strict=True)
     ]
 
 

@@ -87,7 +87,7 @@ class QueryPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Code:
+class PythonCode:
     """A Python model's code: its file and those of the project (`root`) that it imports."""
 
     files: Collection[Path]
@@ -117,7 +117,7 @@ def as_build_error(
     gone: EngineDiedError | None = None,
     masked: bool = False,
     query: QueryPlace | None = None,
-    code: Code | None = None,
+    code: PythonCode | None = None,
 ) -> BuildError:
     """The error as one of ours; `doing` completes “cannot …”. `gone`: what happened where Spark's JVM does not answer
     any more. `masked`: its message may hold values that nobody should see. `query`: what Spark refused. `code`: a
@@ -277,7 +277,7 @@ def disk_trouble(cannot: str, why: str) -> RunEndedError:
     )
 
 
-def own_code_error(error: Exception, doing: str, code: Code | None, *, masked: bool = False) -> BuildError:
+def own_code_error(error: Exception, doing: str, code: PythonCode | None, *, masked: bool = False) -> BuildError:
     """What a Python model's function raised on the driver, with the place in its `code` (None: it has none)."""
     why = f"{type(error).__name__}: {error}".strip().rstrip(":")
     if any(mark in why for mark in DISK):

@@ -47,7 +47,7 @@ from backfill_assets.plan.facts import Facts, bounded_now, read_facts
 from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.odd_files import FileColumns
 from backfill_assets.plan.patch import Patch
-from backfill_assets.plan.source_bytes import SourcePart
+from backfill_assets.plan.source_bytes import TimedFile
 from backfill_assets.project.loader import load_project
 from backfill_assets.project.records import Records
 from backfill_assets.project.settings import cache_folder, project_root
@@ -186,10 +186,10 @@ class Context:
         known = {n: self.days.of(self.project.sources[n], pin) for n, pin in pins.items() if n in self.project.sources}
         return {name: days for name, days in known.items() if days is not None}
 
-    def source_parts(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, list[SourcePart]]:
+    def source_parts(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, list[TimedFile]]:
         """The files of each source, frozen as `pins` say; not of those whose files nobody can list, or not now: who
         reads them says why."""
-        found: dict[str, list[SourcePart]] = {}
+        found: dict[str, list[TimedFile]] = {}
         for name in (n for n in pins if n in self.project.sources):
             with suppress(BackfillError, OSError):
                 if (parts := self.days.parts(self.project.sources[name], pins[name])) is not None:

@@ -12,7 +12,7 @@ from backfill_assets.adapters.pinned_files import pinned_files
 from backfill_assets.app.context import Context
 from backfill_assets.core.errors import PromotionError, StateError, UsageError
 from backfill_assets.promote.trino_views import TrinoPlace
-from backfill_assets.promote.view_scripts import Shown, duckdb_script, trino_script
+from backfill_assets.promote.view_scripts import ShownEnvironment, duckdb_script, trino_script
 from backfill_assets.sql.other_engines import Dialect
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
@@ -37,7 +37,7 @@ class Exported:
     """A script, and where it is."""
 
     script: str
-    shown: Shown
+    shown: ShownEnvironment
     file: Path | None
 
 
@@ -77,7 +77,7 @@ def _refuse_file(folder: Path) -> None:
         )
 
 
-def _named(shown: Shown) -> str:
+def _named(shown: ShownEnvironment) -> str:
     assert shown.release is not None
     return f"{shown.environment}.{shown.release.id}"
 
@@ -90,7 +90,7 @@ def _at_once(control: Control, name: str) -> tuple[Environment, list[Release]]:
             return seen, releases
 
 
-def _shown(context: Context, request: ExportRequest) -> Shown:
+def _shown(context: Context, request: ExportRequest) -> ShownEnvironment:
     name = request.environment or context.environment
     seen, releases = _at_once(context.control, name)
     chosen = find_release(releases, request.release) if request.release is not None else None
@@ -104,7 +104,7 @@ def _shown(context: Context, request: ExportRequest) -> Shown:
             fix="name one with --environment, or promote: backfill promote",
         )
     newest = release is None or release == releases[-1]
-    return Shown(
+    return ShownEnvironment(
         environment=name,
         pointers=pointers,
         release=release,

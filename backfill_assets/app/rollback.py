@@ -17,7 +17,7 @@ from backfill_assets.promote.lifecycle import end_promoted
 from backfill_assets.promote.promote import recover
 from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.release import Attempt, release_case
-from backfill_assets.promote.rollback import Rollback, propose_rollback, rollback_work
+from backfill_assets.promote.rollback import ProposedRollback, propose_rollback, rollback_work
 from backfill_assets.promote.rollback_run import RolledBack, carry_out_rollback, rollback_case, rollback_obstacles
 from backfill_assets.state.environment import Environment
 
@@ -37,7 +37,7 @@ class RollbackOutcome:
 
 def plan_rollback(
     context: Context, release: str | None = None, select: Sequence[str] = (), *, exact: bool = True
-) -> tuple[Rollback, list[Readability]]:
+) -> tuple[ProposedRollback, list[Readability]]:
     """What going back to a release (None: before the last change) would be, and whether it can still be read. `exact`:
     also on what routine runs alone have settled since."""
     found = propose_rollback(
@@ -64,7 +64,7 @@ def roll_back(
     dry_run: bool = False,
     reason: str = "",
     run: str = "",
-    tell: Callable[[Rollback, Sequence[Readability]], None] = lambda _, __: None,
+    tell: Callable[[ProposedRollback, Sequence[Readability]], None] = lambda _, __: None,
     follow: Follow = unseen,
 ) -> RollbackOutcome:
     """Go back to an older release: build and audit first what it lacks (or not: `at_once`), then move all pointers.
@@ -86,14 +86,14 @@ def roll_back(
 
     carried: list[Carried] = []
 
-    def extend(found: Rollback) -> None:
+    def extend(found: ProposedRollback) -> None:
         assert found.project is not None
         project, after = found.project, found.after.pointers
         extended = replace(context, project=project, shown=after)
         sources = {name: context.pins.pin(source) for name, source in found.project.sources.items()}
         carried.append(carry_out(extended, rollback_work(found, context.now(), sources), run=run, follow=follow))
 
-    def move(found: Rollback) -> tuple[Environment, Verdict]:
+    def move(found: ProposedRollback) -> tuple[Environment, Verdict]:
         def look() -> Attempt:
             again, proofs = look_at(found.release.id, select)
             way = rollback_obstacles(again, proofs, at_once=at_once)

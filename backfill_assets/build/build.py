@@ -20,7 +20,7 @@ from backfill_assets.build.events import (
     ModelDone,
     ModelStarted,
 )
-from backfill_assets.build.outcome import Failure, Outcome, Wait
+from backfill_assets.build.outcome import FailedInterval, Outcome, Wait
 from backfill_assets.build.recheck import current_coverage, refuse_lost_table, removals_of, removed
 from backfill_assets.build.worker import Worker
 from backfill_assets.core.errors import BackfillError, RunEndedError, StateError
@@ -82,7 +82,9 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
         return nothing
 
     if not all(r.done for r in removals):
-        return replace(nothing, failures=tuple(Failure(interval=i, error=str(removed(name))) for i in good | recheck))
+        return replace(
+            nothing, failures=tuple(FailedInterval(interval=i, error=str(removed(name))) for i in good | recheck)
+        )
     todo = _batches(bench, model, good)
     if todo and bench.hold.why():
         audited = build(bench, name, recheck) if recheck else nothing  # audits are not held
@@ -98,7 +100,7 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
         except StateError as error:
             span = (good | recheck).span
             assert span is not None
-            return replace(nothing, failures=(Failure(interval=span, error=str(error)),))
+            return replace(nothing, failures=(FailedInterval(interval=span, error=str(error)),))
         work = _Work(good=good, recheck=recheck, todo=todo, removals=removals)
         return _carry_out(bench, nothing, work, have, heads, become_writer)
 
@@ -142,7 +144,9 @@ def _carry_out(
         elif job and not bench.stop.is_set() and not isinstance(error, StateError):
             _record_failed(bench, job, todo, str(error))
         bench.listen(ModelDone(model=name))
-        return replace(nothing, failures=(Failure(interval=good.span or next(iter(intervals)), error=str(error)),))
+        return replace(
+            nothing, failures=(FailedInterval(interval=good.span or next(iter(intervals)), error=str(error)),)
+        )
     worker = Worker(bench=bench, job=job, digest=audits_digest(model), removals=work.removals, engine=engine)
     began = time.monotonic()
     for again in range(1 + model.retries):
@@ -158,7 +162,7 @@ def _carry_out(
             try:
                 become_writer()
             except StateError as error:  # what is built and audited by now is, as far as this model is concerned
-                worker.failures += [Failure(interval=batch, error=str(error)) for batch in todo]
+                worker.failures += [FailedInterval(interval=batch, error=str(error)) for batch in todo]
                 break
     bench.listen(ModelDone(model=name))
     return Outcome(

@@ -11,7 +11,7 @@ from backfill_assets.state.changes import Changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class FailedInterval:
     """A batch that gave up, with its last error's text."""
 
     interval: Interval
@@ -47,7 +47,7 @@ class Outcome:
     """What of the audited intervals passed without a row: nobody said that it must have some."""
     unsteady: tuple[str, ...] = ()
     """Columns of which a batch gave other values when it was computed once more."""
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[FailedInterval, ...] = ()
     waits: tuple[Wait, ...] = ()
     results: tuple[AuditResult, ...] = ()
     rows: int = 0

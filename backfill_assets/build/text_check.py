@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.build import build
 from backfill_assets.build.events import silence
-from backfill_assets.build.outcome import Failure, Outcome
+from backfill_assets.build.outcome import FailedInterval, Outcome
 from backfill_assets.build.recheck import current_coverage
 from backfill_assets.core.errors import BuildError, StateError
 from backfill_assets.core.intervals import NOTHING, Ranges
@@ -36,7 +36,7 @@ def refused_text(bench: Workbench, name: str, intervals: Ranges) -> Outcome | No
             version=bench.version(name),
             requested=intervals,
             green=intervals & have[name].complete,
-            failures=(Failure(interval=span, error=str(error)),),
+            failures=(FailedInterval(interval=span, error=str(error)),),
         )
     return None
 

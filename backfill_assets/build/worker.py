@@ -22,7 +22,7 @@ from backfill_assets.build.bisect import Budget
 from backfill_assets.build.engine import Engine, Job
 from backfill_assets.build.engine_restart import on_engine
 from backfill_assets.build.events import BatchFailed
-from backfill_assets.build.outcome import Failure
+from backfill_assets.build.outcome import FailedInterval
 from backfill_assets.core.errors import BackfillError, RunEndedError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.state.changes import Changes
@@ -47,7 +47,7 @@ class Worker:
     budget: Budget = field(default_factory=Budget)
     lock: threading.Lock = field(default_factory=threading.Lock)
     built: list[Interval] = field(default_factory=list[Interval])
-    failures: list[Failure] = field(default_factory=list[Failure])
+    failures: list[FailedInterval] = field(default_factory=list[FailedInterval])
     results: list[AuditResult] = field(default_factory=list[AuditResult])
     rowless: list[Interval] = field(default_factory=list[Interval])
     later: list[Interval] = field(default_factory=list[Interval])
@@ -118,7 +118,7 @@ class Worker:
         """Keep that an interval failed for good, and tell it."""
         self.tell_failed(interval, str(error), again=False)
         with self.lock:
-            self.failures.append(Failure(interval=interval, error=str(error)))
+            self.failures.append(FailedInterval(interval=interval, error=str(error)))
 
     def tell_failed(self, interval: Interval, error: str, *, again: bool) -> None:
         """Tell who listens that an attempt failed; `again`: another one follows."""

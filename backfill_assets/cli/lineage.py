@@ -13,11 +13,11 @@ from backfill_assets.core.errors import UsageError
 from backfill_assets.core.model import UNKNOWN, Project
 from backfill_assets.plan.reasons import ROWS, reads_of
 
-Shown = Mapping[str, Sequence[str]]
+ColumnsShown = Mapping[str, Sequence[str]]
 """The columns of each model that an environment shows."""
 
 
-def print_lineage(project: Project, target: str, shown: Shown) -> None:
+def print_lineage(project: Project, target: str, shown: ColumnsShown) -> None:
     """The trees of a model or of one of its columns. Raises UsageError for a name that is neither."""
     model, column = _resolve(project, target, shown)
     console = out()
@@ -39,7 +39,7 @@ def print_lineage(project: Project, target: str, shown: Shown) -> None:
     console.print(below if below.children else styled("[bold]{}[/] is read by no model and no consumer", target))
 
 
-def lineage_json(project: Project, target: str, shown: Shown) -> dict[str, object]:
+def lineage_json(project: Project, target: str, shown: ColumnsShown) -> dict[str, object]:
     """The same, one step up and down, as plain values; `consumers` without columns declare none, and may read any.
     Raises UsageError for a name that is neither.
 
@@ -74,7 +74,7 @@ def _whole(project: Project, model: str) -> bool:
     return not project.signatures[model].column_reads
 
 
-def _columns(project: Project, model: str, shown: Shown) -> tuple[list[str], str]:
+def _columns(project: Project, model: str, shown: ColumnsShown) -> tuple[list[str], str]:
     """The names of a model's columns, lower-cased, and who says so."""
     if declared := list(project.signatures[model].columns):
         return declared, "its header declares"
@@ -127,7 +127,7 @@ def _readers(project: Project, model: str) -> dict[str, dict[str, set[str]]]:
     return found
 
 
-def _resolve(project: Project, target: str, shown: Shown) -> tuple[str, str | None]:
+def _resolve(project: Project, target: str, shown: ColumnsShown) -> tuple[str, str | None]:
     model, _, column = target.partition(".")
     if model not in project.models:
         close = difflib.get_close_matches(model, project.models, n=1)

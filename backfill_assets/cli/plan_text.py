@@ -27,7 +27,7 @@ from backfill_assets.plan.other_ways import other_ways
 from backfill_assets.plan.scope_text import scope_words
 from backfill_assets.plan.sized_batches import sized_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
-from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, PlanWarning, Promote
+from backfill_assets.plan.stages import Approve, AuditStage, Build, Invalidate, Plan, PlanWarning, Promote
 from backfill_assets.plan.strategy import Strategy
 from backfill_assets.plan.warnings import parted
 from backfill_assets.promote.gate import Verdict
@@ -153,7 +153,7 @@ def _stages(plan: Plan, project: Project) -> Table:
                     _batches(len(stage.batches), stage.concurrency),
                     stage.reason + _through(stage, plan),
                 )
-            case Audit():
+            case AuditStage():
                 table.add_row(
                     Text("audit", style="cyan"),
                     Text(stage.model, style="bold"),

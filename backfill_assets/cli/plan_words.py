@@ -9,8 +9,8 @@ from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.escaping import one_line
 from backfill_assets.core.model import Override
 from backfill_assets.core.wording import first_few
-from backfill_assets.plan.category import Category, Change
-from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, PlanWarning, Promote
+from backfill_assets.plan.category import Category, TableChange
+from backfill_assets.plan.stages import Approve, AuditStage, Build, Invalidate, Plan, PlanWarning, Promote
 from backfill_assets.promote.obstacle import Obstacle
 
 
@@ -43,7 +43,7 @@ def afterwards(
                     said.append("\n".join([head, *ahead_lines(ahead)]))
                 if not gaps and not ahead:
                     said.append(f"Then backfill promote shows {models} in {stage.environment}, in one step.")
-            case Build() | Audit() | Invalidate():
+            case Build() | AuditStage() | Invalidate():
                 pass
     return said
 
@@ -53,7 +53,7 @@ def one_line_each(text: str) -> list[str]:
     return [one_line(line) for line in text.splitlines()]
 
 
-def has_history(change: Change | None) -> bool:
+def has_history(change: TableChange | None) -> bool:
     """Whether there is a history whose way of changing is to be told."""
     return change is None or change.category is not Category.NEW
 

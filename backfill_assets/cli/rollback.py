@@ -15,7 +15,7 @@ from backfill_assets.cli.terminal import grid, out, print_json, styled
 from backfill_assets.core.wording import amount
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.rehearsal import Readability
-from backfill_assets.promote.rollback import Rollback
+from backfill_assets.promote.rollback import ProposedRollback
 from backfill_assets.promote.rollback_run import RolledBack
 from backfill_assets.promote.rollback_step import RollbackStep
 
@@ -32,7 +32,7 @@ def run_rollback(
 ) -> int:
     """Go back, or (`dry_run`) only prove that one could. Returns the exit code."""
 
-    def tell(found: Rollback, proofs: Sequence[Readability]) -> None:
+    def tell(found: ProposedRollback, proofs: Sequence[Readability]) -> None:
         if not as_json:
             print_look(found, proofs, at_once=at_once)
 
@@ -64,7 +64,7 @@ def run_rollback(
     return INCOMPLETE if not dry_run and ended.moved is None and ended.found.steps else 0
 
 
-def print_look(found: Rollback, proofs: Sequence[Readability], *, at_once: bool) -> None:
+def print_look(found: ProposedRollback, proofs: Sequence[Readability], *, at_once: bool) -> None:
     """What would move, and what the older version lacks."""
     console, to = out(), found.release
     if found.done:
@@ -150,7 +150,9 @@ def print_end(ended: RolledBack, *, at_once: bool) -> None:
             )
 
 
-def rollback_json(found: Rollback, proofs: Sequence[Readability], obstacles: Sequence[Obstacle]) -> dict[str, object]:
+def rollback_json(
+    found: ProposedRollback, proofs: Sequence[Readability], obstacles: Sequence[Obstacle]
+) -> dict[str, object]:
     """A rollback as plain values."""
     proven = {p.model: p for p in proofs}
     return {

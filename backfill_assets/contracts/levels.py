@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from backfill_assets.contracts.contract import Contract, Promise
-from backfill_assets.plan.category import Category, Change
+from backfill_assets.plan.category import Category, TableChange
 from backfill_assets.sql.types import safe_cast
 
 
@@ -51,7 +51,7 @@ class ContractChange:
 
 
 def compare_contracts(
-    old: Contract | None, new: Contract | None, change: Change | None = None
+    old: Contract | None, new: Contract | None, change: TableChange | None = None
 ) -> tuple[ContractChange, ...]:
     """All that differs for readers, worst first. `change` is what the plan says of rows and values (None: not asked).
 
@@ -86,7 +86,7 @@ def _table(old: Contract, new: Contract) -> Iterator[ContractChange]:
             yield ContractChange(level=Level.COMPATIBLE, what="its columns come in another order")
 
 
-def _columns(old: Contract, new: Contract, change: Change | None) -> Iterator[ContractChange]:
+def _columns(old: Contract, new: Contract, change: TableChange | None) -> Iterator[ContractChange]:
     before, after = {c.name: c for c in old.columns}, {c.name: c for c in new.columns}
     if before and not after:
         yield ContractChange(level=Level.UNKNOWN, what="its columns are known when it is built")
@@ -153,12 +153,12 @@ def _kind(type_: str) -> str:
     return _KINDS.get(type_, type_.partition("(")[0])
 
 
-def _same(name: str, change: Change | None) -> bool:
+def _same(name: str, change: TableChange | None) -> bool:
     """Whether the plan knows that a column is computed as it was, types included."""
     return change is not None and change.category is not Category.NEW and not change.rows and name not in change.columns
 
 
-def _values(change: Change | None) -> Iterator[ContractChange]:
+def _values(change: TableChange | None) -> Iterator[ContractChange]:
     if change is None:
         return
     if change.rows:

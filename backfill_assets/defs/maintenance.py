@@ -13,7 +13,7 @@ from backfill_assets.defs.job import Launched, job, not_moved
 from backfill_assets.defs.safe_log import Log
 from backfill_assets.plan.request_parsing import instant
 from backfill_assets.promote.rehearsal import Readability
-from backfill_assets.promote.rollback import Rollback
+from backfill_assets.promote.rollback import ProposedRollback
 
 
 @job(
@@ -48,7 +48,7 @@ def rollback_job(run: Launched) -> None:
     run.report_views()
 
 
-def _tell(log: Log, found: Rollback, _: Sequence[Readability]) -> None:
+def _tell(log: Log, found: ProposedRollback, _: Sequence[Readability]) -> None:
     if found.done:
         log.info(f"it was rolled back already, by release {found.done.id}; to undo that, name {found.undo}")
     for step in found.steps:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-Answer = Literal["good", "look", "bad", "open", "none"]
+Grade = Literal["good", "look", "bad", "open", "none"]
 """All is well; there is something to look at; it is not as it has to be; nobody knows yet; it does not apply."""
 
 ASKED: Mapping[str, str] = {
@@ -19,7 +19,7 @@ ASKED: Mapping[str, str] = {
 }
 """Short name → question, in the order in which they are asked."""
 
-ANSWERS: Mapping[Answer, str] = {
+ANSWERS: Mapping[Grade, str] = {
     "good": "all is well",
     "look": "to be looked at",
     "bad": "not as it has to be",

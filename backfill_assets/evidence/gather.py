@@ -26,7 +26,7 @@ from backfill_assets.plan.commands import other_code_remedy
 from backfill_assets.plan.estimate import PlanEstimate, estimate
 from backfill_assets.plan.lineage_changes import describe, lineage_changes, written_then
 from backfill_assets.plan.maintenance import maintenance
-from backfill_assets.plan.stages import Audit, Build, Owned, Plan
+from backfill_assets.plan.stages import AuditStage, Build, Owned, Plan
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.project.stored import from_definition
 from backfill_assets.state.approvals import Approval
@@ -338,7 +338,7 @@ def _exceptions(plan: PlanRecord, entries: Sequence[Entry]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(e.reason for e in begun if e.reason))
 
 
-def _at_work(entries: Sequence[Entry], stages: Sequence[Build | Audit], since: datetime) -> float:
+def _at_work(entries: Sequence[Entry], stages: Sequence[Build | AuditStage], since: datetime) -> float:
     """Seconds in which runs worked on the stages."""
     runs: dict[str, list[Entry]] = {}
     for entry in entries:

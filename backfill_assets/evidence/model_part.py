@@ -23,8 +23,7 @@ from backfill_assets.evidence.shape import (
     RangesPart,
     TablePart,
 )
-from backfill_assets.plan.category import Category
-from backfill_assets.plan.category import Change as PlannedChange
+from backfill_assets.plan.category import Category, TableChange
 from backfill_assets.plan.stages import change_json
 from backfill_assets.state.versions import table_path
 
@@ -88,7 +87,7 @@ def model_part(s: ChangedModel, inputs: Inputs) -> ModelPart:
     )
 
 
-def _kind(s: ChangedModel, change: PlannedChange | None, known: bool) -> Kind:
+def _kind(s: ChangedModel, change: TableChange | None, known: bool) -> Kind:
     if s.target.version != logic_of(s.target.version):
         return "restated"
     if s.kept:
@@ -107,7 +106,7 @@ def _before(s: ChangedModel) -> str | None:
     return was.version if was else None
 
 
-def _columns(s: ChangedModel, change: PlannedChange | None) -> list[ColumnPart]:
+def _columns(s: ChangedModel, change: TableChange | None) -> list[ColumnPart]:
     if s.record is None:  # nothing is built yet, and nobody knows
         return []
     old = dict(s.old.columns) if s.old else {}

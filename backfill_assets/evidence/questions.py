@@ -11,7 +11,7 @@ from typing import Any
 
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.wording import listed
-from backfill_assets.evidence.asked import ANSWERS, ASKED, Answer
+from backfill_assets.evidence.asked import ANSWERS, ASKED, Grade
 from backfill_assets.evidence.formatting import capital, count, few, number, percent
 from backfill_assets.evidence.readers import LEVELS, reruns
 from backfill_assets.evidence.sentences import accepted_by, in_words, over, red_audits, replaces, unaudited
@@ -28,7 +28,7 @@ class ReviewerQuestion:
     """A question, its answer, the number that says it and why. `name` is its short name."""
 
     name: str
-    answer: Answer
+    answer: Grade
     number: str
     why: str
 
@@ -152,7 +152,7 @@ def _contracts(packet: Packet) -> ReviewerQuestion:
         return ReviewerQuestion(name="contracts", answer="good", number="no reader affected", why="")
     worse = [level for level in LEVELS if level in levels and level not in ("compatible", "additive")]
     why = "; ".join(f"{few(names)} {LEVELS.get(level, level)}" for level, names in levels.items())
-    answer: Answer = "bad" if {"breaking", "unknown"} & set(worse) else "look" if worse else "good"
+    answer: Grade = "bad" if {"breaking", "unknown"} & set(worse) else "look" if worse else "good"
     return ReviewerQuestion(name="contracts", answer=answer, number=f"{count(affected, 'reader')} affected", why=why)
 
 
@@ -160,7 +160,7 @@ def _queries(packet: Packet) -> ReviewerQuestion:
     made = reruns(packet)
     missed = [f"{r['consumer']}, {r['evaluation'] or r['query']}: {listed(r['missed'])}" for r in made if r["missed"]]
     if made:
-        answer: Answer = "bad" if missed else "good"
+        answer: Grade = "bad" if missed else "good"
         told = f"{number(len(made) - len(missed))} of {number(len(made))} as expected"
         return ReviewerQuestion(name="queries", answer=answer, number=told, why="; ".join(missed))
     affected = [c.name for c in packet.consumers.readers if c.affected]
@@ -185,7 +185,7 @@ def _audits(packet: Packet) -> ReviewerQuestion:
         *([f"no audit looked at {few(untested)}"] if untested else []),
         *([f"not all is built of {few(missing)}"] if missing else []),
     ]
-    answer: Answer = "bad" if red else "look" if warned or untested else "open" if missing or not tested else "good"
+    answer: Grade = "bad" if red else "look" if warned or untested else "open" if missing or not tested else "good"
     many = f"{count(len(packet.checks), 'audit')}, each on every interval" if packet.checks else ""
     return ReviewerQuestion(name="audits", answer=answer, number=told, why="; ".join(said) or many)
 

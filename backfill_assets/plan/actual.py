@@ -11,7 +11,7 @@ from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.settings import Cost
 from backfill_assets.plan.batch_times import USEFUL
-from backfill_assets.plan.stages import Audit, Build
+from backfill_assets.plan.stages import AuditStage, Build
 from backfill_assets.state.at_work import seconds_at_work
 from backfill_assets.state.ledger import Entry, Kind, by_version
 
@@ -75,7 +75,7 @@ class Actual:
 
 def actual(
     entries: Iterable[Entry],
-    stages: Sequence[Build | Audit],
+    stages: Sequence[Build | AuditStage],
     models: Mapping[str, Model],
     *,
     began: datetime,
@@ -110,7 +110,7 @@ def actual(
 
 def actual_of_run(
     entries: Sequence[Entry],
-    stages: Sequence[Build | Audit],
+    stages: Sequence[Build | AuditStage],
     models: Mapping[str, Model],
     *,
     began: datetime,

@@ -35,7 +35,7 @@ class Category(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class TableChange:
     """How a table differs. `columns` are those whose values may differ; `rows` says that any row may."""
 
     category: Category
@@ -61,22 +61,22 @@ class Change:
         return f"{self.category.said}: {'; '.join(parts)}" if parts else self.category.said
 
 
-def change_between(shown: Signature | None, code: Signature, there: Collection[str] = ()) -> Change:
+def change_between(shown: Signature | None, code: Signature, there: Collection[str] = ()) -> TableChange:
     """The change from what is shown (None: nothing) to what the code says.
 
     `there` are the columns that the shown table has, by its record: the signature of code that nobody looks into names
     those that its header declares, if any.
     """
     if shown is None:
-        return Change(category=Category.NEW)
+        return TableChange(category=Category.NEW)
     old, new = shown.columns, code.columns
     known = {*old, *(c.lower() for c in there)} if taken_whole(shown) else old.keys()
     added = tuple(c for c in new if c not in known)
     removed = tuple(c for c in old if c not in new) if new else ()  # no column is named: nobody knows
     if shown.rows != code.rows:
-        return Change(category=Category.BREAKING, rows=True, added=added, removed=removed)
+        return TableChange(category=Category.BREAKING, rows=True, added=added, removed=removed)
     if taken_whole(shown) and taken_whole(code):  # the same code, which gives the same columns, whatever is declared
-        return Change(category=Category.UNCHANGED)
+        return TableChange(category=Category.UNCHANGED)
     changed = tuple(c for c in new if c in old and old[c] != new[c])
     renamed = tuple((o, n) for o in removed for n in added if old[o] == new[n])
     if changed:
@@ -85,11 +85,11 @@ def change_between(shown: Signature | None, code: Signature, there: Collection[s
         category = Category.REMOVAL
     else:
         category = Category.ADDITIVE if added else Category.UNCHANGED
-    return Change(category=category, columns=changed, added=added, removed=removed, renamed=renamed)
+    return TableChange(category=category, columns=changed, added=added, removed=removed, renamed=renamed)
 
 
 def same_for(
-    reader: Signature, upstream: str, change: Change, before: Sequence[str] = (), after: Sequence[str] = ()
+    reader: Signature, upstream: str, change: TableChange, before: Sequence[str] = (), after: Sequence[str] = ()
 ) -> bool:
     """Whether a reader, its text as it is, gives the same over an upstream after the change.
 
@@ -108,7 +108,7 @@ def same_for(
     return ALL not in would or (not change.added and not change.removed and there == then)
 
 
-def affects(change: Change, reads: frozenset[str]) -> frozenset[str]:
+def affects(change: TableChange, reads: frozenset[str]) -> frozenset[str]:
     """Which of the columns that somebody reads may show other values, or are gone, after the change."""
     if change.rows:
         return reads

@@ -7,28 +7,28 @@ from dataclasses import replace
 
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import UNKNOWN, Project
-from backfill_assets.plan.category import Category, Change, change_between
+from backfill_assets.plan.category import Category, TableChange, change_between
 from backfill_assets.plan.dropped_columns import view_changes
 from backfill_assets.plan.facts import Facts
 
 
-def changes_of(project: Project, facts: Facts) -> dict[str, Change]:
+def changes_of(project: Project, facts: Facts) -> dict[str, TableChange]:
     """How each model differs from what the environment shows of it."""
-    changes: dict[str, Change] = {}
+    changes: dict[str, TableChange] = {}
     for name in project.models:
         pointer = facts.environment.pointers.get(name)
         if pointer is None:
-            changes[name] = Change(category=Category.NEW)
+            changes[name] = TableChange(category=Category.NEW)
         elif pointer.version == project.fingerprints[name]:
             known = tuple(facts.shown.get(name, UNKNOWN).columns)
             added, removed = view_changes(project, pointer, known if pointer.columns else ())
             kind = Category.REMOVAL if removed else Category.ADDITIVE if added else Category.UNCHANGED
-            changes[name] = Change(category=kind, added=added, removed=removed)
+            changes[name] = TableChange(category=kind, added=added, removed=removed)
         elif UNKNOWN not in (facts.shown.get(name, UNKNOWN), project.signatures.get(name, UNKNOWN)):
             there = [column for column, _ in pointer.columns]
             changes[name] = change_between(facts.shown[name], project.signatures[name], there)
         else:
-            changes[name] = Change(category=Category.BREAKING, rows=True)
+            changes[name] = TableChange(category=Category.BREAKING, rows=True)
     return changes
 
 
@@ -81,7 +81,7 @@ def asked_about(project: Project, facts: Facts, models: Iterable[str]) -> str:
     return f"an {Category.ADDITIVE.said} change" if kinds == {Category.ADDITIVE} else "a change"
 
 
-def views(project: Project, facts: Facts, changes: Mapping[str, Change]) -> dict[str, tuple[str, ...]]:
+def views(project: Project, facts: Facts, changes: Mapping[str, TableChange]) -> dict[str, tuple[str, ...]]:
     """The models of which only the view changes, with the columns (lower-cased) that it will list."""
     found: dict[str, tuple[str, ...]] = {}
     for name, change in changes.items():

@@ -15,7 +15,7 @@ from backfill_assets.plan.batch_times import USEFUL, Basis, Shapes, basis_of
 from backfill_assets.plan.copied import NO_COPY, Copied
 from backfill_assets.plan.schedule import side_by_side, waves
 from backfill_assets.plan.spread import NO_TIME, Spread
-from backfill_assets.plan.stages import Audit, Build
+from backfill_assets.plan.stages import AuditStage, Build
 from backfill_assets.state.ledger import Entry, by_version
 
 _WIDE = 10
@@ -90,7 +90,7 @@ class PlanEstimate:
 
 
 def estimate(
-    stages: Sequence[Build | Audit],
+    stages: Sequence[Build | AuditStage],
     entries: Iterable[Entry],
     models: Mapping[str, Model],
     *,
@@ -123,7 +123,7 @@ def estimate(
         basis = basis_of(history, model, stage.version, sizes=sizes, shapes=shapes)
         audits = basis.audits if basis else NO_TIME
         match stage:
-            case Audit():
+            case AuditStage():
                 seconds.setdefault(stage.model, audits)  # one scan serves what is audited and what is built
             case Build():
                 takes = _priced(_of_stage(stage, model, basis, copies.get(stage.model, NO_COPY).covers), price)

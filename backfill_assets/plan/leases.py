@@ -12,7 +12,7 @@ from enum import StrEnum
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.pointer import lists
 from backfill_assets.core.segments import logic_of
-from backfill_assets.plan.stages import Audit, Build, Plan, Promote, Request
+from backfill_assets.plan.stages import AuditStage, Build, Plan, Promote, Request
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, PlanTarget
 
@@ -69,7 +69,7 @@ def targets(plan: Plan) -> tuple[PlanTarget, ...]:
     for stage in plan.stages:
         if isinstance(stage, Promote):
             versions |= {one.model: one.version for one in stage.models}
-        elif isinstance(stage, Build | Audit):
+        elif isinstance(stage, Build | AuditStage):
             versions[stage.model] = stage.version
             intervals[stage.model] = intervals.get(stage.model, Ranges()) | stage.intervals
     return tuple(

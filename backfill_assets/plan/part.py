@@ -11,7 +11,7 @@ from backfill_assets.core.model import Project
 from backfill_assets.core.wording import listed
 from backfill_assets.plan.sample import cut
 from backfill_assets.plan.select import asked_of_each
-from backfill_assets.plan.stages import Audit, Build, Plan
+from backfill_assets.plan.stages import AuditStage, Build, Plan
 
 Part = tuple[str, Interval]
 """A model and days of it, as somebody wrote them: they are made whole intervals."""
@@ -34,7 +34,7 @@ def part_plan(plan: Plan, project: Project, parts: Sequence[Part]) -> Plan:
     return replace(plan, stages=tuple(stages), blocked=blocked)
 
 
-def _cut(stage: Build | Audit, intervals: Ranges, project: Project, plan: Plan) -> Build | Audit:
+def _cut(stage: Build | AuditStage, intervals: Ranges, project: Project, plan: Plan) -> Build | AuditStage:
     if isinstance(stage, Build):
         return cut(stage, intervals, project, plan)
     return replace(stage, intervals=intervals, count=intervals.count(project.models[stage.model].cadence))

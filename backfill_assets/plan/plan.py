@@ -14,7 +14,7 @@ from backfill_assets.core.wording import listed
 from backfill_assets.plan.adoption import kept_older, refuse_rebuilding
 from backfill_assets.plan.bounds import cut_offs
 from backfill_assets.plan.build_stage import build_stage
-from backfill_assets.plan.category import Category, Change
+from backfill_assets.plan.category import Category, TableChange
 from backfill_assets.plan.changed_texts import ChangedText, unchecked
 from backfill_assets.plan.changes import changes_of, other_days, reverts, views
 from backfill_assets.plan.copied import NO_COPY, Copied
@@ -44,7 +44,7 @@ from backfill_assets.plan.scope import scope_suffix, with_scope
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stage_reasons import because, build_reason, extent, kept_reason, nothing_over, replaced_reason
 from backfill_assets.plan.stages import (
-    Audit,
+    AuditStage,
     Blocked,
     Plan,
     Request,
@@ -172,7 +172,7 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
         recheck = want & have.unaudited
         if recheck:
             count = recheck.count(model.cadence)
-            stages.append(Audit(model=name, version=version, intervals=recheck, count=count))
+            stages.append(AuditStage(model=name, version=version, intervals=recheck, count=count))
         missing = want - have.complete - have.unaudited
         upstreams = upstream_models(project, model)
         buildable, waiting = ready(model, missing, upstreams, complete, now=facts.now, ignore_cron=request.ignore_cron)
@@ -293,7 +293,7 @@ def _patched(
     request: Request,
     patches: Mapping[str, Patch],
     why: Mapping[str, str],
-    changes: Mapping[str, Change] | None = None,
+    changes: Mapping[str, TableChange] | None = None,
 ) -> Plan:
     """A plan about parts of history: what is missing of each patch, then the move of all of them."""
     stages: list[Stage] = []
@@ -397,7 +397,7 @@ def _patch_stages(
     """What is to be audited and built of a patch, but for what `waits`."""
     model, have = project.models[name], facts.of(name, patch.version)
     if recheck := patch.intervals & have.unaudited:
-        yield Audit(model=name, version=patch.version, intervals=recheck, count=recheck.count(model.cadence))
+        yield AuditStage(model=name, version=patch.version, intervals=recheck, count=recheck.count(model.cadence))
     if missing := patch.intervals - have.complete - have.unaudited - waits:
         yield build_stage(model, patch.version, missing, facts.now, reason=reason + scope_suffix(patch))
 
@@ -412,7 +412,7 @@ def _texts(facts: Facts, models: Collection[str]) -> tuple[ChangedText, ...]:
     return tuple(t for t in unchecked(facts.rewritten, facts.text_checks) if t.model in models)
 
 
-def _rewired(project: Project, facts: Facts, changes: Mapping[str, Change]) -> tuple[LineageChange, ...]:
+def _rewired(project: Project, facts: Facts, changes: Mapping[str, TableChange]) -> tuple[LineageChange, ...]:
     """Which columns of the models that change read others than in what is shown."""
     return tuple(
         found

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from backfill_assets.core.model import UNKNOWN, Project, Signature
 from backfill_assets.core.wording import first_few
-from backfill_assets.plan.category import Category, Change, affects
+from backfill_assets.plan.category import Category, TableChange, affects
 from backfill_assets.plan.own_change import UNTOLD, OwnChange
 
 OWN_CODE = "its own code changed"
@@ -17,7 +17,7 @@ ROWS = "its rows"
 
 
 def reasons(
-    project: Project, name: str, changes: Mapping[str, Change], itself: OwnChange | None = None
+    project: Project, name: str, changes: Mapping[str, TableChange], itself: OwnChange | None = None
 ) -> tuple[str, ...]:
     """One sentence for each upstream model that changed: which of its changed columns this model reads, and in what.
 

@@ -9,7 +9,7 @@ from backfill_assets.core.model import Project
 from backfill_assets.plan.copied import NO_COPY
 from backfill_assets.plan.missing import needed, upstream_models
 from backfill_assets.plan.renamed_columns import batches_apart
-from backfill_assets.plan.stages import Audit, Build, Plan
+from backfill_assets.plan.stages import AuditStage, Build, Plan
 
 
 def sample_plan(plan: Plan, project: Project, count: int) -> Plan:
@@ -28,7 +28,7 @@ def sample_plan(plan: Plan, project: Project, count: int) -> Plan:
                 for interval in chosen[name].split(model.cadence):
                     chosen[upstream.name] = chosen.get(upstream.name, Ranges()) | needed(model, upstream, interval)
     stages = [cut(s, chosen[s.model], project, plan) if isinstance(s, Build) else s for s in plan.stages]
-    return replace(plan, stages=tuple(s for s in stages if isinstance(s, Build | Audit)))
+    return replace(plan, stages=tuple(s for s in stages if isinstance(s, Build | AuditStage)))
 
 
 def evenly_spaced(intervals: Ranges, cadence: Cadence, n: int) -> Ranges:

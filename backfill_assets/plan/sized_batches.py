@@ -18,7 +18,7 @@ from backfill_assets.plan.copied import NO_COPY
 from backfill_assets.plan.frozen import alike
 from backfill_assets.plan.missing import USUAL
 from backfill_assets.plan.renamed_columns import batches_apart
-from backfill_assets.plan.source_bytes import SourcePart, batch_reads
+from backfill_assets.plan.source_bytes import TimedFile, batch_reads
 from backfill_assets.plan.stages import Build, Plan, Stage
 from backfill_assets.state.ledger import EntriesByVersion
 
@@ -55,7 +55,7 @@ def seconds_of(project: Project, plan: Plan, pace: Paces) -> float:
 def expected_paces(
     project: Project,
     history: EntriesByVersion,
-    parts: Callable[[], Mapping[str, Sequence[SourcePart]]],
+    parts: Callable[[], Mapping[str, Sequence[TimedFile]]],
     machine: Machine,
     now: datetime,
 ) -> Expected:

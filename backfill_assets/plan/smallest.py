@@ -10,7 +10,7 @@ from typing import Literal
 from backfill_assets.core.consumer import ModelUse
 from backfill_assets.core.intervals import Cadence, Interval
 from backfill_assets.core.model import UNKNOWN, Model, Project
-from backfill_assets.plan.category import Category, Change, affects
+from backfill_assets.plan.category import Category, TableChange, affects
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.reasons import reads_of
 
@@ -48,7 +48,7 @@ class Smallest:
 
 
 def needs(
-    project: Project, changes: Mapping[str, Change], now: datetime
+    project: Project, changes: Mapping[str, TableChange], now: datetime
 ) -> tuple[dict[str, Interval], tuple[ReadingConsumer, ...]]:
     """The intervals of each changed or new model that have to be of the new logic, and who reads them.
 
@@ -102,7 +102,7 @@ def _last(model: Model, span: Interval) -> datetime:
     return model.cadence.shift(span.end, -1)
 
 
-def _reads_new(use: ModelUse, change: Change) -> bool:
+def _reads_new(use: ModelUse, change: TableChange) -> bool:
     """Whether anything that a consumer reads of a model may be another than before."""
     if change.category is Category.NEW or change.rows:
         return True
@@ -110,7 +110,7 @@ def _reads_new(use: ModelUse, change: Change) -> bool:
     return bool(other & {c.lower() for c in use.columns} if use.columns else other)
 
 
-def _passes(project: Project, model: Model, upstream: str, change: Change | None) -> bool:
+def _passes(project: Project, model: Model, upstream: str, change: TableChange | None) -> bool:
     """Whether a model takes anything from an upstream that may be another than before. Of code that cannot be taken
     apart nobody knows."""
     if change is None or change.category is Category.UNCHANGED:

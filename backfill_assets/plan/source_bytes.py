@@ -21,7 +21,7 @@ _OF_ALL = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourcePart:
+class TimedFile:
     """A file of a source: between which times it has rows (None: nobody knows), and its bytes."""
 
     days: Ranges | None
@@ -46,7 +46,7 @@ class Reads:
 
 
 def batch_reads(
-    project: Project, model: Model, parts: Mapping[str, Sequence[SourcePart]], history: EntriesByVersion, now: datetime
+    project: Project, model: Model, parts: Mapping[str, Sequence[TimedFile]], history: EntriesByVersion, now: datetime
 ) -> Reads:
     """What batches of a model read. `parts` are the files of the sources that anybody can list, `history` is what the
     ledger says of tables; of a model that is not built yet, what it is made from stands for its rows."""
@@ -115,6 +115,6 @@ def _filters(project: Project, model: Model, source: str) -> bool:
     return column.lower() in named or ALL in named
 
 
-def _width(part: SourcePart) -> timedelta:
+def _width(part: TimedFile) -> timedelta:
     span = part.days.span if part.days else None
     return span.end - span.start if span else timedelta(0)

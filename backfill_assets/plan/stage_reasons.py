@@ -8,7 +8,7 @@ from datetime import datetime
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.plan.adoption import adopted_note
-from backfill_assets.plan.category import Category, Change
+from backfill_assets.plan.category import Category, TableChange
 from backfill_assets.plan.changes import reverts, unproved, without_days
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.older_logic import computed_by_older_logic
@@ -58,7 +58,7 @@ def replaced_reason(facts: Facts, model: Model, patches: Mapping[str, Patch]) ->
     return "; ".join([*shown, *(reads if above and patches[model.name].intervals - older else [])])
 
 
-def kept_reason(project: Project, facts: Facts, name: str, change: Change, empty: Ranges) -> str:
+def kept_reason(project: Project, facts: Facts, name: str, change: TableChange, empty: Ranges) -> str:
     """Why nothing of a model is built; what of it is declared `empty` counts as complete."""
     about = [o.model for o in project.overrides.values() if name in (o.model, *o.reaches)]
     if about and change.category is Category.UNCHANGED:
@@ -81,7 +81,7 @@ def kept_reason(project: Project, facts: Facts, name: str, change: Change, empty
 
 
 def because(
-    project: Project, facts: Facts, names: Iterable[str], changes: Mapping[str, Change]
+    project: Project, facts: Facts, names: Iterable[str], changes: Mapping[str, TableChange]
 ) -> dict[str, tuple[str, ...]]:
     """Model → what of it, or of what it reads, made it change; of those of which there is something to say."""
     found = {

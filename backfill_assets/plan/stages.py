@@ -13,7 +13,7 @@ from backfill_assets.core.codec import from_plain, of_fields, to_fields, to_plai
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Override
 from backfill_assets.plan.bounds import CutOff
-from backfill_assets.plan.category import Change
+from backfill_assets.plan.category import TableChange
 from backfill_assets.plan.changed_texts import ChangedText
 from backfill_assets.plan.copied import Copied
 from backfill_assets.plan.frozen import Continued
@@ -52,7 +52,7 @@ class Build:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Audit:
+class AuditStage:
     """Audit what is built already: its audits are newer than their results, or a run died before them."""
 
     stage: Literal["audit"] = "audit"
@@ -114,7 +114,7 @@ class Invalidate:
     reason: str
 
 
-Stage = Build | Audit | Approve | Promote | Invalidate
+Stage = Build | AuditStage | Approve | Promote | Invalidate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +203,7 @@ class Plan:
     sources: Mapping[str, Mapping[str, object]]
     patches: Mapping[str, Patch] = field(default_factory=dict[str, Patch])
     """Parts of a model's history that the plan replaces, the rest staying as it is shown; other models change whole."""
-    changes: Mapping[str, Change] = field(default_factory=dict[str, Change])
+    changes: Mapping[str, TableChange] = field(default_factory=dict[str, TableChange])
     """How each model differs from what the environment shows."""
     because: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """What of the upstreams' changes each model reads, or that it reads none of them."""
@@ -266,9 +266,9 @@ class Plan:
         return PROOF[self.strategies[model]] + (f"; expected to be filled: {', '.join(filled)}" if filled else "")
 
     @property
-    def work(self) -> tuple[Build | Audit, ...]:
+    def work(self) -> tuple[Build | AuditStage, ...]:
         """The stages that make data, in dependency order."""
-        return tuple(s for s in self.stages if isinstance(s, Build | Audit))
+        return tuple(s for s in self.stages if isinstance(s, Build | AuditStage))
 
     @property
     def moves(self) -> tuple[tuple[str, str], ...]:
@@ -338,7 +338,7 @@ def _decided(stage: Stage, patches: Mapping[str, Patch]) -> Any:
     return found
 
 
-def change_json(change: Change, because: tuple[str, ...]) -> dict[str, Any]:
+def change_json(change: TableChange, because: tuple[str, ...]) -> dict[str, Any]:
     """How a model differs, and what of its upstreams' changes it reads, as plain values."""
     return to_plain(change) | {"renamed": dict(change.renamed), "because": list(because)}
 

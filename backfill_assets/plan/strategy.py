@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from backfill_assets.core.errors import UsageError
 from backfill_assets.core.segments import logic_of
-from backfill_assets.plan.category import Category, Change
+from backfill_assets.plan.category import Category, TableChange
 from backfill_assets.plan.patch import Patch
 
 
@@ -46,7 +46,7 @@ PROOF: Mapping[Strategy, str] = {
 
 
 def strategies(
-    changes: Mapping[str, Change],
+    changes: Mapping[str, TableChange],
     patches: Mapping[str, Patch],
     asked: Mapping[str, str],
     *,
@@ -78,7 +78,7 @@ def strategies(
     return found
 
 
-def _way(change: Change) -> Strategy:
+def _way(change: TableChange) -> Strategy:
     return Strategy.COLUMN_ENRICHMENT if change.category is Category.ADDITIVE else Strategy.FULL_REBUILD
 
 

@@ -31,14 +31,14 @@ _FIXES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Consumers:
+class DeclaredConsumers:
     """The consumers by name, and when somebody last made sure that nobody is missing."""
 
     entries: Mapping[str, Consumer]
     verified: date | None = None
 
 
-def read_consumers(root: Path, models: list[str], environment: str, problems: list[Problem]) -> Consumers:
+def read_consumers(root: Path, models: list[str], environment: str, problems: list[Problem]) -> DeclaredConsumers:
     """What the file says; what is read is spelled as the models are. Problems are appended."""
     spelling = {m.lower(): m for m in models}
     consumers: dict[str, Consumer] = {}
@@ -58,7 +58,7 @@ def read_consumers(root: Path, models: list[str], environment: str, problems: li
         problems += _unknown_models(document, index, entry, spelling)
         problems += _wrong_queries(document, index, entry, spelling, environment)
         consumers[entry.name] = _consumer(document, index, entry, spelling, verified)
-    return Consumers(entries=consumers, verified=verified)
+    return DeclaredConsumers(entries=consumers, verified=verified)
 
 
 def consumer_names(root: Path) -> list[str]:

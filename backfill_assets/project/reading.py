@@ -18,7 +18,7 @@ from backfill_assets.project.algorithm import version_of
 from backfill_assets.project.all_columns import all_columns
 from backfill_assets.project.assemble import build_model
 from backfill_assets.project.audit_links import link_audits
-from backfill_assets.project.consumers import Consumers, read_consumers
+from backfill_assets.project.consumers import DeclaredConsumers, read_consumers
 from backfill_assets.project.draft import Draft
 from backfill_assets.project.files import misnamed, model_files
 from backfill_assets.project.fingerprint import declared_key, model_signature, source_signature, unique_columns
@@ -106,7 +106,7 @@ class _Files:
     settings: Settings
     sources: Sources
     linked: Linked
-    consumers: Consumers
+    consumers: DeclaredConsumers
     models: Mapping[str, Model]
     outputs: Mapping[str, Outputs]
     compiled: Mapping[str, str | None]

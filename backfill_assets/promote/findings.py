@@ -11,14 +11,14 @@ from backfill_assets.contracts.rerun import Reruns
 from backfill_assets.core.consumer import Consumer
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.wording import listed
-from backfill_assets.plan.category import Category, Change
+from backfill_assets.plan.category import Category, TableChange
 from backfill_assets.plan.proof import Drift
 from backfill_assets.state.proofs import Finding
 
 
 def unexpected(
     diff: Diff,
-    changes: Mapping[str, Change],
+    changes: Mapping[str, TableChange],
     expected: Sequence[Expectation],
     markers: Mapping[str, str | None] | None = None,
 ) -> tuple[Finding, ...]:

@@ -19,7 +19,7 @@ from backfill_assets.plan.missing import USUAL, ready, upstream_models
 from backfill_assets.plan.older_sources import History, came_between
 from backfill_assets.plan.published import published
 from backfill_assets.plan.select import one_of
-from backfill_assets.plan.stages import Audit, Build, Plan, Request, Stage
+from backfill_assets.plan.stages import AuditStage, Build, Plan, Request, Stage
 from backfill_assets.plan.taking_out import TakingOut, taking_out
 from backfill_assets.project.stored import UNSAID
 from backfill_assets.promote.mismatches import mismatches
@@ -39,7 +39,7 @@ from backfill_assets.state.versions import Version, VersionRecords, beside, buil
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rollback:
+class ProposedRollback:
     """A way back, as things are now. `obstacles` forbid it; `losses` forbid it unless somebody wants it at once."""
 
     environment: Environment
@@ -134,7 +134,7 @@ def propose_rollback(
     release: str | None = None,
     select: Sequence[str] = (),
     exact: bool = True,
-) -> Rollback:
+) -> ProposedRollback:
     """What going back to a release (a name; None: before the last change) would be. Reads only, and only records; the
     `history` of sources is asked for where rows were built anew. `exact`: also on what routine runs alone have settled
     since, and has nothing to do with the rest; so it is where models are named.
@@ -182,7 +182,7 @@ def propose_rollback(
         before, last = done
         if steps:
             raise _in_part(last, older, before, [s.model for s in steps])
-        return Rollback(environment=seen, after=seen, release=older, steps=(), done=last, undo=before.id)
+        return ProposedRollback(environment=seen, after=seen, release=older, steps=(), done=last, undo=before.id)
     left = [s for s in every if s not in steps]
     after = _after(seen, steps)
     gone = {t for t, r in control.removals.all().items() if r.revision > older.revision}
@@ -207,7 +207,7 @@ def propose_rollback(
     showed = {s.model: s.older.covers for s in steps if s.older}
     came = came_between(as_it_was or project, history, settling_by(control.rules.of(environment), releases, now).reach)
     apart = apart_after(as_it_was or project, control.ledger, entries, seen, after, showed, came)
-    return Rollback(
+    return ProposedRollback(
         environment=seen,
         after=after,
         release=older,
@@ -222,7 +222,7 @@ def propose_rollback(
     )
 
 
-def rollback_work(found: Rollback, now: datetime, sources: Mapping[str, Mapping[str, object]]) -> Plan:
+def rollback_work(found: ProposedRollback, now: datetime, sources: Mapping[str, Mapping[str, object]]) -> Plan:
     """What has to be built and audited before the pointers may move, in dependency order."""
     assert found.project is not None
     steps = {s.model: s for s in found.steps if s.lacks}
@@ -232,7 +232,7 @@ def rollback_work(found: Rollback, now: datetime, sources: Mapping[str, Mapping[
         step, version = steps[name], found.project.fingerprints[name]
         if step.unaudited:
             count = step.unaudited.count(step.cadence)
-            stages.append(Audit(model=name, version=version, intervals=step.unaudited, count=count))
+            stages.append(AuditStage(model=name, version=version, intervals=step.unaudited, count=count))
         if step.missing:
             stages.append(
                 Build(

@@ -16,7 +16,7 @@ from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import Proposal
 from backfill_assets.promote.rehearsal import Readability, doubtful, unreadable
-from backfill_assets.promote.rollback import Rollback
+from backfill_assets.promote.rollback import ProposedRollback
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.replaced_rows import replaced
@@ -29,20 +29,22 @@ MOST_ATTEMPTS = 4
 class ReadRollback(Protocol):
     """Says what going back to a release would be, as things are now."""
 
-    def __call__(self, release: str | None, select: Sequence[str]) -> tuple[Rollback, list[Readability]]: ...
+    def __call__(self, release: str | None, select: Sequence[str]) -> tuple[ProposedRollback, list[Readability]]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolledBack:
     """How a rollback ended. `moved` is the environment afterwards; None when nothing moved."""
 
-    found: Rollback
+    found: ProposedRollback
     proofs: tuple[Readability, ...]
     obstacles: tuple[Obstacle, ...]
     moved: Environment | None
 
 
-def rollback_obstacles(found: Rollback, proofs: Sequence[Readability], *, at_once: bool) -> tuple[Obstacle, ...]:
+def rollback_obstacles(
+    found: ProposedRollback, proofs: Sequence[Readability], *, at_once: bool
+) -> tuple[Obstacle, ...]:
     """All that forbids to go back; `at_once` takes losses into the bargain."""
     removed = {o.model for o in found.obstacles if o.intervals}  # by the janitor: that says it all
     seen = [p for p in proofs if p.model not in removed]
@@ -52,8 +54,8 @@ def rollback_obstacles(found: Rollback, proofs: Sequence[Readability], *, at_onc
 
 def carry_out_rollback(
     look: ReadRollback,
-    build: Callable[[Rollback], None],
-    move: Callable[[Rollback], tuple[Environment, Verdict]],
+    build: Callable[[ProposedRollback], None],
+    move: Callable[[ProposedRollback], tuple[Environment, Verdict]],
     release: str | None,
     select: Sequence[str],
     *,
@@ -84,7 +86,7 @@ def rollback_case(
     facts: Facts,
     control: Control,
     log: TableLog,
-    found: Rollback,
+    found: ProposedRollback,
     way: Sequence[Obstacle],
     *,
     at_once: bool,
@@ -124,7 +126,7 @@ def _of_release(project: Project, older: Pointer | None, pointer: Pointer, log: 
     return same | grown
 
 
-def _gone(found: Rollback, pointer: Pointer) -> Ranges:
+def _gone(found: ProposedRollback, pointer: Pointer) -> Ranges:
     """What would be out of sight: the release did not show it. A rollback that takes no losses is refused before."""
     shown = found.environment.pointers.get(pointer.model)
     return shown.covers - pointer.covers if shown else Ranges()

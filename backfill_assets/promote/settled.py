@@ -83,7 +83,7 @@ def settleable(project: Project, facts: Facts, late: Mapping[str, Ranges]) -> Se
     )
 
 
-def what_stays(project: Project, seen: Shown, patches: Mapping[str, Patch]) -> dict[str, Ranges]:
+def what_stays(project: Project, seen: ShownFacts, patches: Mapping[str, Patch]) -> dict[str, Ranges]:
     """Model → what of patches no routine run replaces: it may not change by itself, or what belongs to it may not."""
     may = {name: patch.intervals & may_change(project, seen, name) for name, patch in patches.items()}
     left = _together(project, seen, patches, may)
@@ -111,7 +111,7 @@ def _held(
             )
 
 
-class Shown(Protocol):
+class ShownFacts(Protocol):
     """What an environment shows, and what is known of it."""
 
     @property
@@ -124,14 +124,14 @@ class Shown(Protocol):
     def standing(self) -> Mapping[str, ShownState]: ...
 
 
-def may_change(project: Project, seen: Shown, name: str) -> Ranges:
+def may_change(project: Project, seen: ShownFacts, name: str) -> Ranges:
     """What routine runs build again of a model that is shown, if its sources change: what may be replaced, and what was
     open when it was built."""
     state = seen.standing.get(name)
     return _open(project, seen, name) | (state.partial if state else NOTHING)
 
 
-def why_it_stays(project: Project, seen: Shown, name: str, part: Ranges) -> str:
+def why_it_stays(project: Project, seen: ShownFacts, name: str, part: Ranges) -> str:
     """A part of a reader that no routine run builds again, and why."""
     shown, settling = seen.environment.pointers[name].covers, seen.settling
     provisional = settling.provisional(name, project.models[name].calendar, shown) if settling else NOTHING
@@ -169,7 +169,7 @@ def green_part(project: Project, facts: Facts, patches: Mapping[str, Patch]) -> 
     return {name: replace(patch, intervals=left[name]) for name, patch in patches.items() if left[name]}
 
 
-def _open(project: Project, facts: Shown, name: str, after: Pointer | None = None) -> Ranges:
+def _open(project: Project, facts: ShownFacts, name: str, after: Pointer | None = None) -> Ranges:
     """The shown intervals of a model that may change: in the logic that its pointer names, also `after` it moves."""
     shown, model = facts.environment.pointers.get(name), project.models.get(name)
     if facts.settling is None or shown is None or model is None or name in project.redeclared:
@@ -181,7 +181,7 @@ def _open(project: Project, facts: Shown, name: str, after: Pointer | None = Non
     return facts.settling.open_to_change(name, model.calendar, shown.covers) & own
 
 
-def _with_readers(project: Project, facts: Shown, found: Mapping[str, Ranges], name: str) -> Ranges:
+def _with_readers(project: Project, facts: ShownFacts, found: Mapping[str, Ranges], name: str) -> Ranges:
     """What of a model's part moves together with all that reads it and is shown, also where code expects it no more."""
     model, left = project.models[name], found[name]
     for name_of_reader in project.downstream(name):
@@ -196,7 +196,7 @@ def _with_readers(project: Project, facts: Shown, found: Mapping[str, Ranges], n
 
 
 def _together(
-    project: Project, facts: Shown, patches: Mapping[str, Patch], left: Mapping[str, Ranges]
+    project: Project, facts: ShownFacts, patches: Mapping[str, Patch], left: Mapping[str, Ranges]
 ) -> Mapping[str, Ranges]:
     """What is left of the patches: a reader's interval with all that it was computed from, or none of it."""
     while True:
@@ -207,7 +207,7 @@ def _together(
 
 
 def _beside(
-    project: Project, facts: Shown, patches: Mapping[str, Patch], left: Mapping[str, Ranges], name: str
+    project: Project, facts: ShownFacts, patches: Mapping[str, Patch], left: Mapping[str, Ranges], name: str
 ) -> Ranges:
     model, found = project.models[name], _with_readers(project, facts, left, name)
     for upstream in model.upstreams:

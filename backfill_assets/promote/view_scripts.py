@@ -20,7 +20,7 @@ from backfill_assets.state.releases import Release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ShownEnvironment:
     """What an environment shows or showed, and as which release: None for a candidate, which has none."""
 
     environment: str
@@ -39,7 +39,7 @@ class Shown:
         return [self.pointers[model] for model in sorted(self.pointers)]
 
 
-def duckdb_script(shown: Shown, files_of: Mapping[str, FilesOf]) -> str:
+def duckdb_script(shown: ShownEnvironment, files_of: Mapping[str, FilesOf]) -> str:
     """The script for DuckDB, which makes all views in one transaction. Raises what `duckdb_view` does."""
     schema = name_text(schema_name(shown.environment))
     statements = ["BEGIN TRANSACTION", f"CREATE SCHEMA IF NOT EXISTS {schema}"]
@@ -51,7 +51,7 @@ def duckdb_script(shown: Shown, files_of: Mapping[str, FilesOf]) -> str:
     return _script([*_head(shown, "DuckDB", _DUCKDB)], [*statements, "COMMIT"])
 
 
-def trino_script(shown: Shown, warehouse: str, place: TrinoPlace) -> str:
+def trino_script(shown: ShownEnvironment, warehouse: str, place: TrinoPlace) -> str:
     """The script for Trino. Raises what `trino_view` does."""
     catalog, schema = name_text(place.catalog), name_text(schema_name(shown.environment))
     statements = [f"CREATE SCHEMA IF NOT EXISTS {catalog}.{name}" for name in (name_text(place.tables), schema)]
@@ -74,7 +74,7 @@ _TRINO = (
 )
 
 
-def _head(shown: Shown, engine: str, how: Sequence[str]) -> list[str]:
+def _head(shown: ShownEnvironment, engine: str, how: Sequence[str]) -> list[str]:
     days = shown.retention_days
     stay = f"as long as {shown.environment} shows them, and at least {days} days after a release that replaces them."
     said = [f"Views of {shown.environment} for {engine}: {_release(shown)}."]
@@ -89,13 +89,13 @@ def _head(shown: Shown, engine: str, how: Sequence[str]) -> list[str]:
     ]
 
 
-def _release(shown: Shown) -> str:
+def _release(shown: ShownEnvironment) -> str:
     if shown.release is None:
         return "no release, but what a plan has built so far"
     return f"release {shown.release.id}, of {shown.release.at:%Y-%m-%d %H:%M:%S} UTC, by {one_line(shown.release.by)}"
 
 
-def _of(shown: Shown, model: str) -> str:
+def _of(shown: ShownEnvironment, model: str) -> str:
     part = shown.provisional.get(model)
     return f"{shown.environment}: {_release(shown)}" + (f"; provisional: {part}" if part else "")
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from backfill_assets.core.digest import digest
 from backfill_assets.core.model import Column, Model, Signature, Upstream
-from backfill_assets.plan.category import Change, change_between
+from backfill_assets.plan.category import TableChange, change_between
 from backfill_assets.project.algorithm import version_of
 from backfill_assets.project.fingerprint import model_signature, sql_logic
 from backfill_assets.sql.columns import resolve
@@ -48,7 +48,7 @@ class Verdict:
 
     old: Said
     new: Said
-    change: Change
+    change: TableChange
 
     @property
     def kept(self) -> bool:

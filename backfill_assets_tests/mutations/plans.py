@@ -11,7 +11,7 @@ ROUTINE = (
 )  # fmt: skip
 
 SAMPLES = (
-    broken("a sample promotes nothing", "plan/sample.py", "for s in stages if isinstance(s, Build | Audit)))", "for s in stages))", "plan/test_sample.py"),
+    broken("a sample promotes nothing", "plan/sample.py", "for s in stages if isinstance(s, Build | AuditStage)))", "for s in stages))", "plan/test_sample.py"),
     broken("a sample is of as many intervals as asked", "plan/sample.py", "evenly_spaced(stage.intervals, model.cadence, count)", "stage.intervals", "plan/test_sample.py"),
     broken("a sample has what it needs of upstreams", "plan/sample.py", "chosen.get(upstream.name, Ranges()) | needed(model, upstream, interval)", "chosen.get(upstream.name, Ranges()) | Ranges((interval,))", "plan/test_sample.py"),
     broken("a sample builds nothing that is there", "plan/sample.py", "chosen[name] = mine & stage.intervals", "chosen[name] = mine", "plan/test_sample.py"),

@@ -11,7 +11,7 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.intervals import Ranges
-from backfill_assets.plan.stages import Audit
+from backfill_assets.plan.stages import AuditStage
 from backfill_assets_tests.projects import build_all, days, expected_daily, small_project
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def test_a_changed_query_is_asked_again_before_promotion(spark: SparkSession, tm
     assert again.project.fingerprints["daily"] == version
     plan = plan_request(again)
     (stage,) = plan.work
-    assert isinstance(stage, Audit) and stage.intervals == Ranges((days("2024-01-01", "2024-01-04"),))
+    assert isinstance(stage, AuditStage) and stage.intervals == Ranges((days("2024-01-01", "2024-01-04"),))
     verdict = promote_plan(again).verdict
     assert [o.what for o in verdict.obstacles if o.model == "daily"] == ["4 intervals lack audits:"]
 

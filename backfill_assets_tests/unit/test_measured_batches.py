@@ -23,7 +23,7 @@ from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.settings import Settings
 from backfill_assets.plan.batch_size import Machine
 from backfill_assets.plan.sized_batches import sized_words
-from backfill_assets.plan.source_bytes import SourcePart
+from backfill_assets.plan.source_bytes import TimedFile
 from backfill_assets.plan.stages import Build, Plan, Request, plan_from_json
 from backfill_assets_tests.strategies import day
 from backfill_assets_tests.unsparked import build, unsparked
@@ -179,7 +179,7 @@ def test_a_session_is_opened_for_what_is_expected(
     slow(1 << 30)
     place = unsparked(a_shop(tmp_path, said="batch_size: 100\n"))
     plan = plan_request(place)
-    parts = [SourcePart(days=None, bytes=megabytes * 1_000_000)]
+    parts = [TimedFile(days=None, bytes=megabytes * 1_000_000)]
     place.days._seen["raw.orders"] = (plan.sources["raw.orders"], parts)  # pyright: ignore[reportPrivateUsage]
     carry_out(place, plan)
     assert place.long is long

@@ -13,7 +13,7 @@ from typing import Any
 from backfill_assets.python_models.sqlframe.compiling import compile_function
 from backfill_assets.python_models.sqlframe.machine_faults import machine_fault, reason
 from backfill_assets.python_models.sqlframe.patches import mend_sqlframe
-from backfill_assets.python_models.sqlframe.sandbox import MACHINE, WHOLE, Answer, Limits, confine, wait
+from backfill_assets.python_models.sqlframe.sandbox import MACHINE, WHOLE, Compiled, Limits, confine, wait
 
 
 def main() -> None:
@@ -27,7 +27,7 @@ def main() -> None:
             answers.flush()
 
 
-def _in_child(function: Mapping[str, Any], limits: Limits) -> Answer:
+def _in_child(function: Mapping[str, Any], limits: Limits) -> Compiled:
     """The answer of a child process: what one function hangs in, breaks or leaves behind is no other's concern."""
     files = {Path(p): Path(p).read_text(encoding="utf-8-sig") for p in function["files"] if Path(p).is_file()}
     reading, writing = os.pipe()

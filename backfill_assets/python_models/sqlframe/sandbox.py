@@ -65,7 +65,7 @@ def confine(limits: Limits, *, keep: int) -> None:
     sys.addaudithook(_auditing(readable))
 
 
-class Answer(NamedTuple):
+class Compiled(NamedTuple):
     """What became of a function: its SQL, what failed of the machine, or why it has none."""
 
     sql: str | None = None
@@ -73,7 +73,7 @@ class Answer(NamedTuple):
     why: str = ""
 
 
-def wait(child: int, reading: int, limits: Limits) -> Answer:
+def wait(child: int, reading: int, limits: Limits) -> Compiled:
     """What the child wrote; no SQL when it failed, took too long or wrote too much."""
     found, until = bytearray(), time.monotonic() + limits.seconds
     with os.fdopen(reading, "rb", buffering=0) as pipe:
@@ -89,15 +89,15 @@ def wait(child: int, reading: int, limits: Limits) -> Answer:
     _kill(child)  # and whatever it may have started
     said = found.decode("utf-8", "replace")
     if status == 0:
-        return Answer(sql=said)
+        return Compiled(sql=said)
     match os.waitstatus_to_exitcode(status):
         case code if code == MACHINE:
-            return Answer(fault=said[:_LONGEST] or "no reason was given")
+            return Compiled(fault=said[:_LONGEST] or "no reason was given")
         case code if code == WHOLE:
-            return Answer(why=said[:_LONGEST])
+            return Compiled(why=said[:_LONGEST])
         case _:
             allowed = f"{limits.seconds} s, {limits.bytes >> 20} MiB"
-            return Answer(why=f"it ended its process, or takes more than it may ({allowed})")
+            return Compiled(why=f"it ended its process, or takes more than it may ({allowed})")
 
 
 def _kill(child: int) -> None:

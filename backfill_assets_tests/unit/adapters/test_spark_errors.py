@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from backfill_assets.adapters.spark_errors import (
-    Code,
     JavaCause,
+    PythonCode,
     QueryPlace,
     as_build_error,
     causes,
@@ -259,19 +259,19 @@ def test_what_spark_refuses_of_a_function_names_its_line(tmp_path: Path) -> None
     code, error = raised_in(tmp_path, "refuse('no column a')", {"refuse": refuse})
     assert as_build_error(error, "prepare roi", code=code).why == "no column a (models/roi.py:2, in roi)"
     assert as_build_error(error, "prepare roi", code=None).why == "no column a"
-    elsewhere = Code(files={tmp_path / "models" / "other.py"}, root=tmp_path)
+    elsewhere = PythonCode(files={tmp_path / "models" / "other.py"}, root=tmp_path)
     assert as_build_error(error, "prepare roi", code=elsewhere).why == "no column a"
     code, error = raised_in(tmp_path, "refuse('ValueError: x (lib/a.py:2, in a)')", {"refuse": refuse})
     assert as_build_error(error, "build roi", code=code).why == "ValueError: x (lib/a.py:2, in a)"
 
 
-def raised_in(root: Path, expression: str, space: dict[str, object]) -> tuple[Code, Exception]:
+def raised_in(root: Path, expression: str, space: dict[str, object]) -> tuple[PythonCode, Exception]:
     """The code of a model that is an expression, and what it raises."""
     file = root / "models" / "roi.py"
     exec(compile(f"def roi(interval):\n    return {expression}\n", str(file), "exec"), space)
     with pytest.raises(Exception) as caught:
         space["roi"](None)  # type: ignore[operator]
-    return Code(files={file}, root=root), caught.value
+    return PythonCode(files={file}, root=root), caught.value
 
 
 def test_a_full_disk_is_said_so_from_python_too() -> None:

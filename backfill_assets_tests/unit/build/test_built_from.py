@@ -12,7 +12,7 @@ from backfill_assets.app.promote import promote_plan
 from backfill_assets.build import audit
 from backfill_assets.build.built_from import refused_readers
 from backfill_assets.core.intervals import utc
-from backfill_assets.plan.stages import Audit, Build, Plan, Request
+from backfill_assets.plan.stages import AuditStage, Build, Plan, Request
 from backfill_assets.state.ledger import Kind
 from backfill_assets_tests.projects import days, small_project
 from backfill_assets_tests.unsparked import build, unsparked
@@ -42,7 +42,7 @@ def refuse(root: Path, day: str = "2024-01-02") -> Plan:
     model = root / "models" / "daily.sql"
     model.write_text(model.read_text().replace("audits:\n", "audits:\n  - unique: [ds, kind]\n"))
     plan, done = build(unsparked(root, red={utc(day)}))
-    assert isinstance(plan.work[0], Audit) and str(done["daily"].red) == day
+    assert isinstance(plan.work[0], AuditStage) and str(done["daily"].red) == day
     return plan
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backfill_assets.build.outcome import Failure, Outcome
+from backfill_assets.build.outcome import FailedInterval, Outcome
 from backfill_assets.cli.outcomes import print_outcomes
 from backfill_assets_tests.fakes import World, a_model, days, ranges
 
@@ -24,7 +24,7 @@ def test_one_reason_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
         version="1",
         requested=ranges(days("01", "08")),
         green=ranges(days("01", "02")),
-        failures=tuple(Failure(interval=at, error=text.format(at)) for at, text in said),
+        failures=tuple(FailedInterval(interval=at, error=text.format(at)) for at, text in said),
     )
     print_outcomes(world.plan(), {"a": failed}, world.project)
     printed = capsys.readouterr().out

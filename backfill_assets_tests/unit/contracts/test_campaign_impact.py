@@ -56,7 +56,7 @@ def test_three_columns_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     """Nobody names the new columns, so nobody is affected; the plan says so."""
     plan, found = story(tmp_path, MORE_COLUMNS)
     print_impacts(plan, found)
-    assert capsys.readouterr().out == "Nobody in consumers.yml is affected.\n"
+    assert capsys.readouterr().out == "\nWho is affected\n  nobody in consumers.yml\n"
 
 
 def test_cost_per_acquisition_by_the_real_timestamp(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,7 +65,7 @@ def test_cost_per_acquisition_by_the_real_timestamp(tmp_path: Path, capsys: pyte
     plan, found = story(tmp_path, REAL_TIMESTAMP)
     print_impacts(plan, found)
     assert capsys.readouterr().out == (
-        "Who is affected\n"
+        "\nWho is affected\n"
         "  budget_agent: behavioural  (agent, criticality high, growth@example.com)\n"
         "    roi_analysis: cost_per_acquisition, acquisition_cost_index may have other values on"
         " 2025-05-27..2025-06-23\n"

@@ -22,7 +22,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
 from backfill_assets.evidence.readers import impact_on
 from backfill_assets.evidence.shape import Packet
-from backfill_assets.plan.category import Category, Change
+from backfill_assets.plan.category import Category, TableChange
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.state.environment import Environment
@@ -34,7 +34,7 @@ PROMISES = tuple(Promise(name=n, type="bigint") for n in ("ds", "x", "y"))
 OLD = Contract(columns=PROMISES, grain=("ds",), time_column="ds", cadence="daily")
 MORE = Contract(columns=(*PROMISES, Promise(name="z", type="int")), grain=("ds",), time_column="ds", cadence="daily")
 LESS = Contract(columns=PROMISES[:2], grain=("ds",), time_column="ds", cadence="daily")
-X_DIFFERS = Change(category=Category.BREAKING, columns=("x",))
+X_DIFFERS = TableChange(category=Category.BREAKING, columns=("x",))
 
 
 def a_consumer(name: str = "board", **more: object) -> Consumer:
@@ -44,7 +44,7 @@ def a_consumer(name: str = "board", **more: object) -> Consumer:
 
 def look(
     consumer: Consumer,
-    change: Change | None = None,
+    change: TableChange | None = None,
     *,
     new: Contract = OLD,
     patch: Ranges | None = None,
@@ -118,7 +118,7 @@ def test_only_days_that_are_read() -> None:
 
 def test_a_column_that_is_gone() -> None:
     """Breaks who names it, whatever days they read."""
-    gone = Change(category=Category.REMOVAL, removed=("y",))
+    gone = TableChange(category=Category.REMOVAL, removed=("y",))
     found = look(a_consumer(uses={"a": ModelUse(columns=("y",), history=0)}), gone, new=LESS)
     assert found.level is Level.BREAKING and found.models[0].days == Ranges()
     assert not look(a_consumer(uses={"a": ModelUse(columns=("x",))}), gone, new=LESS).models
@@ -143,7 +143,7 @@ def test_older_rows_that_get_the_present_logic() -> None:
     build = Build(
         model="a", version="a-1", intervals=ranges(days("01", "04")), count=4, batches=(), concurrency=1, reason=""
     )
-    unchanged = Change(category=Category.UNCHANGED)
+    unchanged = TableChange(category=Category.UNCHANGED)
     assert look(a_consumer(), unchanged, pointer=both, stages=(build,)).models[0].days == ranges(days("01", "04"))
     assert not look(a_consumer(), unchanged, pointer=both).models
 
@@ -151,7 +151,7 @@ def test_older_rows_that_get_the_present_logic() -> None:
 def test_growth_affects_nobody() -> None:
     """Days that are only added are no change."""
     build = Build(model="a", version="a-1", intervals=ranges(days("11")), count=1, batches=(), concurrency=1, reason="")
-    assert not look(a_consumer(), Change(category=Category.UNCHANGED), stages=(build,)).models
+    assert not look(a_consumer(), TableChange(category=Category.UNCHANGED), stages=(build,)).models
 
 
 def test_notice() -> None:
@@ -173,7 +173,7 @@ def test_evaluations_that_are_void() -> None:
     )
     assert [e.name for e in look(judged, patch=ranges(days("02", "04"))).void] == ["early"]
     assert [e.name for e in look(judged, X_DIFFERS).void] == ["early", "late"]
-    assert look(judged, Change(category=Category.BREAKING, columns=("y",))).void == ()
+    assert look(judged, TableChange(category=Category.BREAKING, columns=("y",))).void == ()
 
 
 def test_the_worst_comes_first() -> None:

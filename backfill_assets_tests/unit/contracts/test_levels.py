@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from backfill_assets.contracts.contract import Contract, Promise
 from backfill_assets.contracts.levels import Level, compare_contracts, worst
 from backfill_assets.core.codec import from_plain, to_plain
-from backfill_assets.plan.category import Category, Change
+from backfill_assets.plan.category import Category, TableChange
 
 BASE = Contract(
     columns=(
@@ -25,7 +25,7 @@ BASE = Contract(
     time_column="ds",
     cadence="daily",
 )
-Cell = tuple[str, Contract | None, Contract | None, Change | None, Level, str, str]
+Cell = tuple[str, Contract | None, Contract | None, TableChange | None, Level, str, str]
 """What changes, the contracts, what the plan says, the level, the column ("": the table), and why."""
 
 
@@ -50,7 +50,7 @@ CELLS: list[Cell] = [
     ("a column more", BASE, NEW, None, Level.ADDITIVE, "spend", "nobody reads it yet"),
     ("a column less", BASE, without("clicks"), None, Level.BREAKING, "clicks", "queries that name it fail"),
     ("another name for a column", BASE, RENAMED,
-     Change(category=Category.REMOVAL, removed=("clicks",), added=("hits",), renamed=(("clicks", "hits"),)),
+     TableChange(category=Category.REMOVAL, removed=("clicks",), added=("hits",), renamed=(("clicks", "hits"),)),
      Level.BREAKING, "clicks", "queries that name it fail; the plan says what it is called now"),
     ("the table is gone", BASE, None, None, Level.BREAKING, "", "every query fails"),
     ("a wider type: int → bigint", BASE, but("clicks", type="bigint"), None, Level.COMPATIBLE, "clicks",
@@ -68,7 +68,7 @@ CELLS: list[Cell] = [
     ("a type that nobody knows", BASE, but("price", type=None), None, Level.UNKNOWN, "price",
      "declare it in the header; a table that is built says it"),
     ("a type that nobody knows, of a column that is computed as before", BASE, but("price", type=None),
-     Change(category=Category.UNCHANGED), Level.COMPATIBLE, "-", "then it is the same type: no change at all"),
+     TableChange(category=Category.UNCHANGED), Level.COMPATIBLE, "-", "then it is the same type: no change at all"),
     ("NULL is not possible any more", BASE, but("clicks", nullable=False), None, Level.COMPATIBLE, "clicks",
      "readers that expect NULL never see one"),
     ("NULL becomes possible", BASE, but("channel", nullable=True), None, Level.BREAKING, "channel",
@@ -93,9 +93,9 @@ CELLS: list[Cell] = [
      Level.BEHAVIOURAL, "clicks", "the numbers may be equal and are not about the same"),
     ("a meaning is not written down any more", BASE, but("clicks", semantics=""), None, Level.BEHAVIOURAL, "clicks",
      "what was relied on is not promised"),
-    ("other values of a column", BASE, BASE, Change(category=Category.BREAKING, columns=("clicks",)), Level.BEHAVIOURAL,
-     "clicks", "the plan's category: its expression changed"),
-    ("other rows", BASE, BASE, Change(category=Category.BREAKING, rows=True), Level.BEHAVIOURAL, "",
+    ("other values of a column", BASE, BASE, TableChange(category=Category.BREAKING, columns=("clicks",)),
+     Level.BEHAVIOURAL, "clicks", "the plan's category: its expression changed"),
+    ("other rows", BASE, BASE, TableChange(category=Category.BREAKING, rows=True), Level.BEHAVIOURAL, "",
      "the plan's category: a join, filter or group changed"),
     ("columns that are not declared, of a model that is not built yet", BASE, replace(BASE, columns=()), None,
      Level.UNKNOWN, "", "some Python has to run first; the plan after `apply` knows"),

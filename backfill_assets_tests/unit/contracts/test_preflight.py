@@ -17,14 +17,14 @@ from backfill_assets.core.model import Audit, Column, Model, Project, Rule, Term
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
 from backfill_assets.core.settings import Settings
-from backfill_assets.plan.category import Category, Change
+from backfill_assets.plan.category import Category, TableChange
 from backfill_assets.plan.patch import Patch, RowScope
 from backfill_assets.plan.stages import Build, ModelVersion, Plan, Promote, Request
 from backfill_assets.state.environment import Environment
 from backfill_assets_tests.fakes import NOW, a_model, a_pointer, a_project, days, ranges
 from backfill_assets_tests.unit.contracts.test_impact import a_consumer
 
-CHANGED = Change(category=Category.BREAKING, columns=("x",))
+CHANGED = TableChange(category=Category.BREAKING, columns=("x",))
 FRESH = date(2024, 1, 2)
 TERMS = Terms(late_rows="up to 3 days", validation_owner="v@example.com")
 UNIQUE = Audit(name="unique_grain", kind="unique_grain", arguments={"columns": ("ds", "id")})
@@ -42,7 +42,7 @@ def the_project(model: Model = GOOD, *consumers: Consumer, verified: date | None
     )  # fmt: skip
 
 
-def the_plan(change: Change = CHANGED, patches: Mapping[str, Patch] | None = None) -> Plan:
+def the_plan(change: TableChange = CHANGED, patches: Mapping[str, Patch] | None = None) -> Plan:
     build = Build(
         model="a", version="a-1", intervals=ranges(days("01", "10")), count=10, batches=(), concurrency=1, reason=""
     )
@@ -93,10 +93,10 @@ def test_finding(project: Project, subject: str, words: str, blocking: bool) -> 
 @pytest.mark.parametrize(("project", "subject", "words", "blocking"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_only_history_is_protected(project: Project, subject: str, words: str, blocking: bool) -> None:
     """The same is found for a model that is new, or that only gains days, and blocks nothing there."""
-    unchanged = look(project, the_plan(Change(category=Category.UNCHANGED)))
+    unchanged = look(project, the_plan(TableChange(category=Category.UNCHANGED)))
     new = look(
         project,
-        the_plan(Change(category=Category.NEW)),
+        the_plan(TableChange(category=Category.NEW)),
         Grounds(shown=Environment(name="prod", revision=0, pointers={}, releases={})),
     )
     for found in (unchanged, new):
@@ -136,7 +136,7 @@ def test_sources_that_do_not_reach() -> None:
 
 def test_what_is_history() -> None:
     """Published rows of a changed model, of a restated one, and of older logic that is built again."""
-    unchanged = Change(category=Category.UNCHANGED)
+    unchanged = TableChange(category=Category.UNCHANGED)
     patch = {"a": Patch(version="a-1.r", intervals=ranges(days("02")))}
     assert rewritten_models(the_plan(), SHOWN) == {"a"}
     assert rewritten_models(the_plan(unchanged), SHOWN) == frozenset()

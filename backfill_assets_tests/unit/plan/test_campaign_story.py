@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from backfill_assets.core.model import Project
-from backfill_assets.plan.category import Change, change_between
+from backfill_assets.plan.category import TableChange, change_between
 from backfill_assets.plan.reasons import reasons
 from backfill_assets.project.loader import load_project
 from backfill_assets.project.settings import EMBEDDED_PROJECT
@@ -23,7 +23,7 @@ def edited(folder: Path, edits: Sequence[tuple[str, str]]) -> Project:
     return load_project(folder)
 
 
-def changes(tmp_path: Path, edits: Sequence[tuple[str, str]]) -> tuple[Project, dict[str, Change]]:
+def changes(tmp_path: Path, edits: Sequence[tuple[str, str]]) -> tuple[Project, dict[str, TableChange]]:
     for name in ("shown", "code"):
         (tmp_path / name).mkdir()
     shown, code = edited(tmp_path / "shown", []), edited(tmp_path / "code", edits)

@@ -22,7 +22,7 @@ from backfill_assets.plan.estimate_text import comparison
 from backfill_assets.plan.sample import evenly_spaced
 from backfill_assets.plan.schedule import side_by_side, waves
 from backfill_assets.plan.spread import Spread
-from backfill_assets.plan.stages import Audit, Build
+from backfill_assets.plan.stages import AuditStage, Build
 from backfill_assets.state.at_work import seconds_at_work
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets_tests.fakes import a_model
@@ -425,7 +425,7 @@ HISTORY = [
 ]
 
 
-def a_plan(*stages: Build | Audit, price: Cost | None = None) -> PlanEstimate:
+def a_plan(*stages: Build | AuditStage, price: Cost | None = None) -> PlanEstimate:
     return estimate(stages, HISTORY, MODELS, at_once=2, price=price)
 
 
@@ -483,7 +483,7 @@ def test_what_a_machine_reads() -> None:
 
 def test_models_side_by_side_take_less_than_their_sum() -> None:
     """What reads another waits for it; what does not runs beside it. An audit alone takes its scan's time."""
-    check = Audit(model="campaign_performance", version="v1", intervals=Ranges((span(0, 9),)), count=9)
+    check = AuditStage(model="campaign_performance", version="v1", intervals=Ranges((span(0, 9),)), count=9)
     roi, performance = a_build(ROI, 0, 540), a_build(PERFORMANCE, 0, 540)
     alone = [seconds(a_plan(stage).total).likely for stage in (performance, roi)]
     assert seconds(a_plan(performance, roi).total).likely == pytest.approx(sum(alone))

@@ -20,7 +20,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.select import select_models
-from backfill_assets.plan.stages import Audit, Build, Plan, Promote, Request
+from backfill_assets.plan.stages import AuditStage, Build, Plan, Promote, Request
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage, Entry, Kind
 from backfill_assets_tests.fakes import NOW, Cell, World, a_model, a_pointer, a_project, days, ranges
@@ -92,7 +92,7 @@ def test_what_is_built_and_not_audited_is_audited() -> None:
     have = Coverage(green=ranges(days("01", "04")), unaudited=ranges(days("05", "06")))
     plan = make_plan(project, facts(project, a=have), Request())
     audit = plan.stages[0]
-    assert isinstance(audit, Audit)
+    assert isinstance(audit, AuditStage)
     assert (audit.model, str(audit.intervals), audit.count) == ("a", "2024-01-05..2024-01-06", 2)
     assert builds(plan) == {"a": "2024-01-07..2024-01-10", "b": ALL}
 

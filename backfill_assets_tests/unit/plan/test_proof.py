@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from backfill_assets.core.model import ColumnRef, Override, Project, Signature
-from backfill_assets.plan.category import Category, Change
+from backfill_assets.plan.category import Category, TableChange
 from backfill_assets.plan.proof import Drift, kept_readers
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets_tests.fakes import NOW, a_model, a_project, days, ranges
@@ -28,7 +28,7 @@ def project() -> Project:
     return replace(a_project(a_model("a"), a_model("b", "a")), signatures={"b": signature})
 
 
-def plan(change: Change, *overrides: Override) -> Plan:
+def plan(change: TableChange, *overrides: Override) -> Plan:
     return Plan(
         environment="prod",
         now=NOW,
@@ -38,12 +38,12 @@ def plan(change: Change, *overrides: Override) -> Plan:
         blocked=(),
         kept={},
         sources={},
-        changes={"a": change, "b": Change(category=Category.UNCHANGED)},
+        changes={"a": change, "b": TableChange(category=Category.UNCHANGED)},
         overrides=overrides,
     )
 
 
-ADDED = Change(category=Category.ADDITIVE, added=("m",))
+ADDED = TableChange(category=Category.ADDITIVE, added=("m",))
 
 
 def test_what_kept_models_read() -> None:
@@ -67,10 +67,10 @@ def test_what_an_author_vouched_for() -> None:
 
 def test_what_a_readers_author_vouched_for_may_differ() -> None:
     """b reads the column that changed and is kept by its own author's word: that it differs is no news."""
-    changed = Change(category=Category.BREAKING, columns=("n",))
+    changed = TableChange(category=Category.BREAKING, columns=("n",))
     assert kept_readers(project(), plan(changed, replace(WORD, model="b"))) == []
 
 
 def test_a_word_for_a_table_that_is_not_built() -> None:
     """The version itself is shown: there is nothing to compare."""
-    assert kept_readers(project(), plan(Change(category=Category.UNCHANGED), WORD)) == []
+    assert kept_readers(project(), plan(TableChange(category=Category.UNCHANGED), WORD)) == []

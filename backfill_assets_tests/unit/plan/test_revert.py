@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from backfill_assets.core.model import Signature
-from backfill_assets.plan.category import Category, Change
+from backfill_assets.plan.category import Category, TableChange
 from backfill_assets.plan.changes import asked_about
 from backfill_assets.plan.strategy import Strategy
 from backfill_assets_tests.unit.promote.rollback_world import ProjectHistory
@@ -64,4 +64,4 @@ def test_the_gate_asks_about_an_additive_change_in_these_words(history: ProjectH
     facts = replace(history.world.facts(history.now), shown={"a": old, "b": old})
     assert asked_about(project, facts, ["a"]) == "an additive, non-breaking change"
     assert asked_about(project, facts, ["a", "b"]) == asked_about(project, facts, ["b"]) == "a change"
-    assert str(Change(category=Category.ADDITIVE, added=("n",))) == "additive, non-breaking: adds n"
+    assert str(TableChange(category=Category.ADDITIVE, added=("n",))) == "additive, non-breaking: adds n"

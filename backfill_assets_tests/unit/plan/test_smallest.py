@@ -16,7 +16,7 @@ from backfill_assets.core.consumer import Consumer, ModelUse
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.model import Column, ColumnRef, Model, Project, Signature
 from backfill_assets.core.settings import Cost
-from backfill_assets.plan.category import Category, Change
+from backfill_assets.plan.category import Category, TableChange
 from backfill_assets.plan.estimate import estimate
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.offered import clearly_less, with_smallest
@@ -139,7 +139,7 @@ def test_every_day_that_anybody_reads_is_needed(project: Project) -> None:
 
     (An upstream that ends before what is read of it begins keeps its newest interval.)
     """
-    changes = {name: Change(category=Category.BREAKING, rows=True) for name in project.models}
+    changes = {name: TableChange(category=Category.BREAKING, rows=True) for name in project.models}
     found, _ = needs(project, changes, NOW)
     for name, starts in read_by_hand(project).items():
         assert all(found[name].holds(start) for start in starts), name

@@ -8,7 +8,7 @@ import pytest
 
 from backfill_assets.core.intervals import Ranges, utc
 from backfill_assets.core.model import ColumnRef, Project, Signature
-from backfill_assets.plan.source_bytes import Reads, SourcePart, batch_reads
+from backfill_assets.plan.source_bytes import Reads, TimedFile, batch_reads
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets_tests.fakes import a_model, a_project
 from backfill_assets_tests.strategies import EPOCH, day, span
@@ -17,22 +17,22 @@ MB = 1_000_000
 HUNDRED_DAYS = {"start": EPOCH, "end": day(100)}
 
 
-def by_day(count: int = 100, size: int = MB) -> list[SourcePart]:
+def by_day(count: int = 100, size: int = MB) -> list[TimedFile]:
     """A file of each day."""
-    return [SourcePart(days=Ranges((span(n, n + 1),)), bytes=size) for n in range(count)]
+    return [TimedFile(days=Ranges((span(n, n + 1),)), bytes=size) for n in range(count)]
 
 
-def of_all_days(count: int = 10, size: int = 10 * MB) -> list[SourcePart]:
+def of_all_days(count: int = 10, size: int = 10 * MB) -> list[TimedFile]:
     """Files of which each has rows of all days."""
-    return [SourcePart(days=Ranges((span(0, 100),)), bytes=size)] * count
+    return [TimedFile(days=Ranges((span(0, 100),)), bytes=size)] * count
 
 
-def reads(project: Project, name: str, *history: Entry, **parts: list[SourcePart]) -> Reads:
+def reads(project: Project, name: str, *history: Entry, **parts: list[TimedFile]) -> Reads:
     tables = {(e.model, e.version): [e] for e in history}
     return batch_reads(project, project.models[name], parts, tables, utc("2025-01-01"))
 
 
-def one(parts: list[SourcePart], **more: object) -> Reads:
+def one(parts: list[TimedFile], **more: object) -> Reads:
     """Of a model of a hundred days over one source."""
     return reads(a_project(a_model("a", "raw", **HUNDRED_DAYS, **more)), "a", raw=parts)
 
@@ -54,14 +54,14 @@ def test_of_files_of_all_days_each_batch_reads_all() -> None:
 
 def test_files_of_some_days_are_between() -> None:
     """A file of ten days is read by one day's batch as a whole."""
-    parts = [SourcePart(days=Ranges((span(n, n + 10),)), bytes=10 * MB) for n in range(0, 100, 10)]
+    parts = [TimedFile(days=Ranges((span(n, n + 10),)), bytes=10 * MB) for n in range(0, 100, 10)]
     assert one(parts).fixed == pytest.approx(10 * MB)
 
 
 @pytest.mark.parametrize("days", [None, Ranges((span(0, 100),))], ids=["unknown", "all"])
 def test_a_source_whose_days_nobody_knows_is_read_whole(days: Ranges | None) -> None:
     """Its rows are taken to be spread over the model's days."""
-    found = one([SourcePart(days=days, bytes=100 * MB)])
+    found = one([TimedFile(days=days, bytes=100 * MB)])
     assert (found.fixed, found.each) == (100 * MB, MB)
 
 
@@ -83,7 +83,7 @@ def test_earlier_intervals_are_read_by_every_batch() -> None:
 def test_a_small_table_beside_is_not_named() -> None:
     """What nobody would lay out by day is no reason for anything."""
     project = a_project(a_model("a", "raw", "names", **HUNDRED_DAYS))
-    found = reads(project, "a", raw=of_all_days(), names=[SourcePart(days=None, bytes=MB)])
+    found = reads(project, "a", raw=of_all_days(), names=[TimedFile(days=None, bytes=MB)])
     assert found.whole == (("raw", 100 * MB),)
     assert found.fixed == 101 * MB
 

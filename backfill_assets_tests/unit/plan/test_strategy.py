@@ -7,7 +7,7 @@ import pytest
 from backfill_assets.build.apply import apply
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import utc
-from backfill_assets.plan.category import Category, Change
+from backfill_assets.plan.category import Category, TableChange
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Promote, Request
@@ -15,8 +15,8 @@ from backfill_assets.plan.strategy import PROOF, Strategy, strategies
 from backfill_assets.promote.promote import promote
 from backfill_assets_tests.fakes import World, a_model, a_project, days, gated, ranges
 
-ADDED = Change(category=Category.ADDITIVE, added=("more",))
-BROKEN = Change(category=Category.BREAKING, rows=True)
+ADDED = TableChange(category=Category.ADDITIVE, added=("more",))
+BROKEN = TableChange(category=Category.BREAKING, rows=True)
 
 
 @pytest.mark.parametrize(
@@ -24,13 +24,13 @@ BROKEN = Change(category=Category.BREAKING, rows=True)
     [
         (ADDED, "", "column-enrichment"),
         (BROKEN, "", "full-rebuild"),
-        (Change(category=Category.NEW), "", "full-rebuild"),
-        (Change(category=Category.REMOVAL, removed=("n",)), "", "full-rebuild"),
+        (TableChange(category=Category.NEW), "", "full-rebuild"),
+        (TableChange(category=Category.REMOVAL, removed=("n",)), "", "full-rebuild"),
         (BROKEN, "a-2", "forward-only"),
-        (Change(category=Category.UNCHANGED), "a-1.1234abcd", "partition-repair"),
+        (TableChange(category=Category.UNCHANGED), "a-1.1234abcd", "partition-repair"),
     ],
 )
-def test_the_way_follows_from_the_change(change: Change, patch: str, way: str) -> None:
+def test_the_way_follows_from_the_change(change: TableChange, patch: str, way: str) -> None:
     """And every way has a proof to show."""
     patches = {"a": Patch(version=patch, intervals=ranges(days("03")))} if patch else {}
     assert strategies({"a": change}, patches, {}) == {"a": way}
@@ -39,7 +39,7 @@ def test_the_way_follows_from_the_change(change: Change, patch: str, way: str) -
 
 def test_what_did_not_change_has_none() -> None:
     """New days of what is shown are no change of history."""
-    assert strategies({"a": Change(category=Category.UNCHANGED)}, {}, {}) == {}
+    assert strategies({"a": TableChange(category=Category.UNCHANGED)}, {}, {}) == {}
 
 
 def test_another_way_where_it_fits() -> None:

@@ -15,7 +15,7 @@ from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.promote import promote
 from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.release import Mover, release_case
-from backfill_assets.promote.rollback import Rollback, propose_rollback, rollback_work
+from backfill_assets.promote.rollback import ProposedRollback, propose_rollback, rollback_work
 from backfill_assets.promote.rollback_run import RolledBack, carry_out_rollback, rollback_case, rollback_obstacles
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.release_note import ReleaseNote
@@ -32,7 +32,7 @@ def nothing_came(source: Source, since: int) -> SourceHistory:
 
 def looked_back(
     world: World, now: datetime, release: str | None = None, select: Sequence[str] = (), *, exact: bool = True
-) -> tuple[Rollback, list[Readability]]:
+) -> tuple[ProposedRollback, list[Readability]]:
     """What going back would be, and whether it can be read, where nothing comes to sources."""
     found = propose_rollback(
         world.project,
@@ -99,21 +99,23 @@ class ProjectHistory:
         self.release(by="routine")
         self.world.project = code
 
-    def look(self, release: str | None = None, select: Sequence[str] = ()) -> tuple[Rollback, list[Readability]]:
+    def look(
+        self, release: str | None = None, select: Sequence[str] = ()
+    ) -> tuple[ProposedRollback, list[Readability]]:
         return looked_back(self.world, self.now, release, select, exact=release is not None)
 
     def back(self, release: str | None = None, select: Sequence[str] = (), *, at_once: bool = False) -> RolledBack:
         """What `backfill rollback` does."""
         world, exact = self.world, release is not None
 
-        def look_at(name: str | None, models: Sequence[str]) -> tuple[Rollback, list[Readability]]:
+        def look_at(name: str | None, models: Sequence[str]) -> tuple[ProposedRollback, list[Readability]]:
             return looked_back(world, self.now, name, models, exact=exact)
 
-        def build(found: Rollback) -> None:
+        def build(found: ProposedRollback) -> None:
             assert found.project is not None
             apply(world.bench(project=found.project, shown=found.after.pointers), rollback_work(found, self.now, {}))
 
-        def move(found: Rollback) -> tuple[Environment, Verdict]:
+        def move(found: ProposedRollback) -> tuple[Environment, Verdict]:
             def case() -> Case:
                 again, proofs = look_at(found.release.id, select)
                 way = rollback_obstacles(again, proofs, at_once=at_once)

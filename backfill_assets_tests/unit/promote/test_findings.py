@@ -14,12 +14,12 @@ from backfill_assets.compare.diff import ColumnMove, Diff, DiffColumn, ModelDiff
 from backfill_assets.compare.expect import Expectation
 from backfill_assets.contracts.rerun import Answer, Rerun, Reruns
 from backfill_assets.core.consumer import Consumer
-from backfill_assets.plan.category import Category, Change
+from backfill_assets.plan.category import Category, TableChange
 from backfill_assets.plan.proof import Drift, KeptModels
 from backfill_assets.promote.findings import drifted, unanswered, unexpected
 from backfill_assets_tests.fakes import days, ranges
 
-ADDITIVE = Change(category=Category.ADDITIVE, columns=("margin",))
+ADDITIVE = TableChange(category=Category.ADDITIVE, columns=("margin",))
 
 
 def a_diff(rows: RowCounts, *moved: str) -> Diff:
@@ -44,7 +44,7 @@ def a_diff(rows: RowCounts, *moved: str) -> Diff:
 
 
 def found(
-    diff: Diff, said: Change = ADDITIVE, *expected: Expectation, marker: str | None = "updated_at"
+    diff: Diff, said: TableChange = ADDITIVE, *expected: Expectation, marker: str | None = "updated_at"
 ) -> dict[str, str]:
     return {f.name: f.text for f in unexpected(diff, {"orders": said}, expected, {"orders": marker})}
 
@@ -81,7 +81,7 @@ def test_the_marker_of_a_row_is_new_in_a_new_table() -> None:
 @pytest.mark.parametrize("category", [Category.BREAKING, Category.UNCHANGED, Category.ADDITIVE])
 def test_nothing_is_left(category: Category) -> None:
     """No change is meant to leave nothing of what is shown, whatever it may do to rows; new days may have none."""
-    said = Change(category=category, rows=True)
+    said = TableChange(category=category, rows=True)
     text = "none of the 10 rows that are shown of 2024-01-01 is left, and none came"
     assert found(a_diff(RowCounts(old=10, removed=10)), said) == {"orders.empty": text}
     assert not found(a_diff(RowCounts(old=10, new=1, removed=10, added=1)), said)
@@ -102,9 +102,9 @@ def test_rows_that_came_or_went(rows: RowCounts, text: str) -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        Change(category=Category.BREAKING, rows=True),
-        Change(category=Category.NEW, rows=False),
-        Change(category=Category.UNCHANGED, rows=False),
+        TableChange(category=Category.BREAKING, rows=True),
+        TableChange(category=Category.NEW, rows=False),
+        TableChange(category=Category.UNCHANGED, rows=False),
     ],
 )
 def test_a_change_that_may_move_anything(said: Mapping[str, Any]) -> None:

@@ -28,7 +28,7 @@ from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.promote import recover
 from backfill_assets.promote.rehearsal import Readability
 from backfill_assets.promote.release import Mover, Released, release_case
-from backfill_assets.promote.rollback import Rollback, rollback_work
+from backfill_assets.promote.rollback import ProposedRollback, rollback_work
 from backfill_assets.promote.rollback_run import carry_out_rollback, rollback_case, rollback_obstacles
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
@@ -189,15 +189,15 @@ class Warehouse(RuleBasedStateMachine):
         before = world.control.environments.read("prod")
         told: list[Obstacle] = []
 
-        def look(release: str | None, select: object) -> tuple[Rollback, list[Readability]]:
+        def look(release: str | None, select: object) -> tuple[ProposedRollback, list[Readability]]:
             found, proofs = looked_back(world, self.now, release)
             told.extend(loss for loss in found.losses if "would be out of sight" in loss.what)
             return found, proofs
 
-        def build(found: Rollback) -> None:
+        def build(found: ProposedRollback) -> None:
             apply(world.bench(project=found.project, shown=found.after.pointers), rollback_work(found, self.now, {}))
 
-        def move(found: Rollback) -> tuple[Environment, Verdict]:
+        def move(found: ProposedRollback) -> tuple[Environment, Verdict]:
             def case() -> Case:
                 again, proofs = look(found.release.id, ())
                 way = rollback_obstacles(again, proofs, at_once=at_once)

@@ -14,7 +14,7 @@ from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.segments import Segment
 from backfill_assets.promote.duckdb_views import PinnedFiles
 from backfill_assets.promote.trino_views import TrinoPlace, trino_view
-from backfill_assets.promote.view_scripts import Shown, duckdb_script, trino_script
+from backfill_assets.promote.view_scripts import ShownEnvironment, duckdb_script, trino_script
 from backfill_assets.state.releases import Release
 from backfill_assets_tests.fakes import a_pointer, days
 
@@ -36,8 +36,8 @@ def release(name: str = "r1", by: str = "ana") -> Release:
     return Release(id=name, environment="prod", revision=1, at=at, by=by, back_to="", moves=())
 
 
-def showing(**more: object) -> Shown:
-    said = Shown(
+def showing(**more: object) -> ShownEnvironment:
+    said = ShownEnvironment(
         environment="prod", pointers={"orders": VIEW}, release=release(), newest=True, written=NOW, retention_days=30
     )
     return replace(said, **more)  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from backfill_assets.promote.consent import release_approvals
 from backfill_assets.promote.extend import routine_case
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.obstacle import Obstacle
-from backfill_assets.promote.rollback import Rollback
+from backfill_assets.promote.rollback import ProposedRollback
 from backfill_assets.promote.rollback_run import rollback_case
 from backfill_assets.promote.rules_change import change_objection
 from backfill_assets.state.approval_validity import objection
@@ -109,7 +109,7 @@ def test_only_approvals_that_count_are_named(board: Board) -> None:
     assert release_approvals(replace(case, required=False)) == () == release_approvals(replace(case, changed={}))
 
 
-def back(history: ProjectHistory, found: Rollback, *, at_once: bool = False) -> list[str]:
+def back(history: ProjectHistory, found: ProposedRollback, *, at_once: bool = False) -> list[str]:
     world = history.world
     facts = world.facts(history.now)
     case = rollback_case(world.project, facts, world.control, world.tables, found, (), at_once=at_once)

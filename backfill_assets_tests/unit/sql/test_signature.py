@@ -17,7 +17,7 @@ import sqlglot
 
 from backfill_assets.core.digest import digest
 from backfill_assets.core.model import Column, Signature
-from backfill_assets.plan.category import Category, Change, change_between
+from backfill_assets.plan.category import Category, TableChange, change_between
 from backfill_assets.sql.columns import resolve
 from backfill_assets.sql.parsing import parse
 from backfill_assets.sql.signature import Opaque, Table, query_signature
@@ -45,7 +45,7 @@ def signature_of(sql: str) -> Signature | None:
         return None
 
 
-def change(old: str, new: str) -> Change:
+def change(old: str, new: str) -> TableChange:
     before, after = signature_of(old), signature_of(new)
     assert before is not None and after is not None
     return change_between(before, after)

@@ -11,7 +11,7 @@ import pytest
 from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments
-from backfill_assets.plan.category import Category, Change
+from backfill_assets.plan.category import Category, TableChange
 from backfill_assets.plan.stages import ModelVersion, Plan, Promote, Request
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.state.plans import PlanRecord, PlanStatus
@@ -105,7 +105,7 @@ def test_a_copy_of_the_rows_is_no_other_rows(lookout: Lookout) -> None:
 def test_what_was_proved_is_not_told(lookout: Lookout, findings: tuple[Finding, ...]) -> None:
     """The release rests on a plan that kept the reader and compared the data; what it found, nobody accepted."""
     promote = Promote(environment="prod", models=(ModelVersion(model="daily", version="daily-1"),))
-    same = Change(category=Category.UNCHANGED)
+    same = TableChange(category=Category.UNCHANGED)
     stored = Plan(
         environment="prod", now=NOW, request=Request(), models=("daily",), stages=(promote,),
         blocked=(), kept={}, sources={}, changes={"reader": same, "wide": same},
