@@ -373,8 +373,9 @@ class FakeEngine:
         found: list[str] = []
         for name, read in job.inputs.items():
             if isinstance(read, ModelInput):
-                table = self.tables.cells(name, read.version, read.commit) if read.commit >= 0 else {}
-                cells = {**table, **self._shown(name, read.over)}
+                owner = read.model.name
+                table = self.tables.cells(owner, read.version, read.commit) if read.commit >= 0 else {}
+                cells = {**table, **self._shown(owner, read.over)}
                 for unit in needed(job.model, read.model, interval).split(read.model.cadence):
                     if unit.start not in cells and (interval.end > NOW or name in self.hollow):
                         continue  # an open interval reads what there is, and so does one of declared-empty ones

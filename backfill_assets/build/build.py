@@ -218,13 +218,17 @@ def inputs_of(
     for upstream in model.upstreams:
         name = upstream.name
         if name in bench.project.models:
-            version, patch = bench.project.fingerprints[name], bench.patches.get(name)
+            model, version, patch = (
+                bench.project.models[name],
+                bench.project.fingerprints[name],
+                bench.patches.get(name),
+            )
             if patch:
                 over = patch.segments(heads[name, patch.version]).over(patch.below)
             else:
-                over = segments_beside(shown.get(name), version, have[name])
+                over = segments_beside(shown.get(model.name), version, have[name])
             inputs[name] = ModelInput(
-                model=bench.project.models[name],
+                model=model,
                 version=version,
                 commit=heads[name, version],
                 over=over,

@@ -21,15 +21,17 @@ from backfill_assets.state.seen import seen
 
 
 def current_coverage(bench: Workbench, name: str) -> tuple[dict[str, Coverage], dict[tuple[str, str], int]]:
-    """What the model and its upstream models have now, and the table commit at which each version was seen."""
+    """What the model and its upstream models have now, and the table commit at which each version was seen. An upstream
+    may be read by another name than its own, which is that of its tables."""
     upstreams = upstream_models(bench.project, bench.project.models[name])
     pointers = bench.pointers()
-    groups = by_version(bench.control.ledger.entries([name, *upstreams], kinds=DECIDING))
+    groups = by_version(bench.control.ledger.entries([name, *(m.name for m in upstreams.values())], kinds=DECIDING))
     heads: dict[tuple[str, str], int] = {}
 
     def there(each: str, version: str) -> Coverage:
-        digest, over = audits_digest(bench.project.models[each]), bench.project.models[each].over(bench.now)
-        found = seen(groups, bench.log, each, version, pointers.get(each), audits=digest, over=over)
+        model = bench.project.models[each]
+        digest, over = audits_digest(model), model.over(bench.now)
+        found = seen(groups, bench.log, model.name, version, pointers.get(model.name), audits=digest, over=over)
         heads[each, version] = found.head
         return found.coverage
 

@@ -13,13 +13,13 @@ from backfill_assets.build.outcome import FailedInterval, Outcome
 from backfill_assets.build.recheck import current_coverage
 from backfill_assets.core.errors import BuildError, StateError
 from backfill_assets.core.intervals import NOTHING, Ranges
-from backfill_assets.core.model import Model
+from backfill_assets.core.model import Model, Project
 from backfill_assets.core.segments import Segments
 from backfill_assets.plan.changed_texts import ChangedText, by_another_text, changed_texts, remedy
 from backfill_assets.plan.patch import Patch
 from backfill_assets.project.stored import from_definition
 from backfill_assets.state.text_checks import TextCheck
-from backfill_assets.state.versions import records_of
+from backfill_assets.state.versions import Version, records_of
 
 
 def refused_text(bench: Workbench, name: str, intervals: Ranges) -> Outcome | None:
@@ -102,12 +102,14 @@ def _check(bench: Workbench, one: ChangedText) -> TextCheck | None:
 
 
 def _differs_in_both(bench: Workbench, one: ChangedText, differ: Ranges, tried: Segments) -> Ranges:
-    """Where the text that built the table gives, by now, what the loaded one gives."""
+    """Where the text that built the table gives, now, what the loaded one gives. It reads what was renamed since by the
+    name of then."""
     newest = bench.control.versions.get(one.model, one.version)
     assert newest is not None
     *_, record = records_of(newest)
-    now = bench.project.fingerprints
-    if one.model in bench.project.overrides and any(now.get(n) != version for n, version in record.upstream.items()):
+    project = _with_names(bench.project, record)
+    now = project.fingerprints
+    if one.model in project.overrides and any(now.get(n) != version for n, version in record.upstream.items()):
         return (
             NOTHING  # by their author's word, the rows are those that were computed from other versions than there are
         )
@@ -115,12 +117,27 @@ def _differs_in_both(bench: Workbench, one: ChangedText, differ: Ranges, tried: 
         old = from_definition(one.model, one.version, record.definition)
     except StateError:
         return NOTHING
-    if {u.name for u in old.upstreams} - {*bench.project.models, *bench.project.sources}:
+    if {u.name for u in old.upstreams} - {*project.models, *project.sources}:
         return NOTHING
-    outcome, again = _compute(bench, old, one.trial_of_old, differ)
+    outcome, again = _compute(replace(bench, project=project), old, one.trial_of_old, differ)
     if outcome.failures or outcome.waits:
         return NOTHING
     return differ - bench.engine().differing(old, one.columns, again, tried)
+
+
+def _with_names(project: Project, record: Version) -> Project:
+    """The project, with the models that have the versions that a record was built from by the names that it says."""
+    called = {version: name for name, version in project.fingerprints.items()}
+    other = {
+        name: called[version]
+        for name, version in record.upstream.items()
+        if project.fingerprints.get(name) != version and version in called
+    }
+    return replace(
+        project,
+        models={**project.models, **{name: project.models[now] for name, now in other.items()}},
+        fingerprints={**project.fingerprints, **{name: record.upstream[name] for name in other}},
+    )
 
 
 def _compute(bench: Workbench, model: Model, version: str, sample: Ranges) -> tuple[Outcome, Segments]:

@@ -20,7 +20,7 @@ from backfill_assets.plan.stages import Request
 from backfill_assets.promote.case import Case
 from backfill_assets.promote.gate import texts_hold
 from backfill_assets.promote.proposal import Proposal
-from backfill_assets_tests.fakes import Cell, World, a_model, a_pointer, days, ranges
+from backfill_assets_tests.fakes import Cell, World, a_model, a_pointer, a_project, days, ranges
 
 
 def rewritten_world(**more: object) -> World:
@@ -99,6 +99,23 @@ def test_an_authors_word_covers_no_other_rows_upstream(moved: bool) -> None:
     apply(world.bench(), world.plan(Request(select=("a",))))
     [check] = compare_texts(world.bench(), world.facts().rewritten)
     assert check.equal is not moved
+
+
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("rows", [10, 11])
+def test_late_data_of_a_renamed_upstream_is_no_fault_of_the_text(rows: int, there: bool) -> None:
+    """`facts` has the version that `shop` had, and other rows by now: the old text reads it by the name of then, also
+    where another model is called so (`there`). A text that gives other rows is found all the same."""
+    world = World(a_model("shop", "raw"), a_model("b", "shop", text="old", code="SELECT 'old'"))
+    apply(world.bench(), world.plan())
+    b = a_model("b", "facts", text="new", code="SELECT 'new'")
+    after = a_project(*([a_model("shop", "raw")] if there else []), a_model("facts", "raw"), b)
+    versions = {"facts": "shop-1", "b": "b-1", **({"shop": "shop-2"} if there else {})}
+    world.project = replace(after, fingerprints=versions)
+    world.engine.cell = by_text(new=rows, old=10)  # type: ignore[assignment]
+    apply(world.bench(), world.plan(Request(select=("facts",))))
+    [check] = compare_texts(world.bench(), world.facts().rewritten)
+    assert check.equal is (rows == 10), check
 
 
 def test_a_text_that_fails_is_a_finding_and_is_tried_again() -> None:
