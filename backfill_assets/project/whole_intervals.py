@@ -62,13 +62,12 @@ def short_first_interval(
     interval = Interval(first, model.cadence.shift(first, 1))
     for name in dict.fromkeys(u.name for u in model.upstreams):
         upstream = models.get(name)
-        if upstream is None or upstream.time_zone != model.time_zone:
-            continue
-        begins = starts[name]
-        if not interval.start < begins < interval.end:
+        read = upstream.calendar.seen_from(model.calendar, interval) if upstream else None
+        begins = starts.get(name, first)
+        if upstream is None or read is None or not read.start < begins < read.end:
             continue
         finer, called = upstream.cadence, _name(model.cadence, first)
-        there, whole = finer.count(finer.cover(Interval(begins, interval.end))), finer.count(finer.cover(interval))
+        there, whole = finer.count(Interval(begins, read.end)), finer.count(read)
         after = day_text(interval.end)
         yield draft.document.problem(
             "start",
@@ -89,9 +88,15 @@ def first_starts(models: Mapping[str, Model]) -> dict[str, datetime]:
     that it reads."""
     found: dict[str, datetime] = {}
     for name, model in models.items():
-        above = [found[u.name] for u in model.upstreams if u.name in found]
+        above = [_seen(models[u.name], found[u.name], model) for u in model.upstreams if u.name in found]
         found[name] = max(model.cadence.ceil(model.start), model.cadence.floor(min(above, default=model.start)))
     return found
+
+
+def _seen(upstream: Model, first: datetime, model: Model) -> datetime:
+    """The first interval of a model that has time of another one's first interval."""
+    time = model.calendar.seen_from(upstream.calendar, Interval(first, upstream.cadence.shift(first, 1)))
+    return time.start if time else first
 
 
 _WHOLE = "a model consists of whole intervals, and `end` is the first day (or instant) that it does not have"

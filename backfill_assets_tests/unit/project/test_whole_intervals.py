@@ -136,3 +136,27 @@ def test_a_first_day_is_followed_through_models(tmp_path: Path) -> None:
     midway = model("start: 2023-12-01", read="d", time="ds")
     [found] = told(tmp_path, d=model("start: 2023-12-30"), midway=midway, m=months)
     assert "reads days of midway before its first one, 2023-12-30" in found.what
+
+
+@pytest.mark.parametrize(
+    ("zone", "what"),
+    [
+        (
+            "Europe/Berlin",
+            "the first day of m, 2024-03-04, reads hours of d before its first one, 2024-03-04T00:00: it is computed of "
+            "23 of 24 hours",
+        ),
+        ("America/New_York", ""),  # its day begins five hours later
+    ],
+)
+def test_a_first_local_day_of_few_hours(tmp_path: Path, zone: str, what: str) -> None:
+    """A local day begins at another instant than the first one of UTC."""
+    below = model("cadence: hourly\nstart: 2024-03-04", column="TIMESTAMP")
+    local = model(f"start: 2024-03-04\ntime_zone: {zone}", read="d", time="ds").replace(
+        "CAST(ds AS DATE)", f"CAST(from_utc_timestamp(ds, '{zone}') AS DATE)"
+    )
+    for bound in (":start", ":end"):
+        local = local.replace(bound, f"to_utc_timestamp({bound}, '{zone}')")
+    found = told(tmp_path, d=below, m=local)
+    assert [w.what for w in found] == ([what] if what else [])
+    assert all("start: 2024-03-05" in w.fix for w in found)
