@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, Any, cast
 
 from backfill_assets.adapters.source_columns import check_declared
 from backfill_assets.adapters.source_files import SourceFile, can_list, files_at
@@ -15,6 +15,9 @@ from backfill_assets.core.model import Source
 from backfill_assets.core.pin import Pin, made_anew
 from backfill_assets.project.object_store import arrow_path, is_s3
 from backfill_assets.project.settings import EMBEDDED_PROJECT
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 MOST_OBJECTS = 50_000
 """Of a bucket: to list as many takes some ten seconds, each time a plan is made and a batch begins."""
@@ -66,7 +69,9 @@ class FilePins:
             return f"the table at {source.path} was made anew: its commit {commit} is another table's"
         removed = sorted(set(then.file_uris()) - set(head.file_uris()))
         gone = [f for f in removed if not _exists(f)]
-        return f"{len(gone)} of the files of commit {commit} are gone (vacuumed)" if gone else ""
+        if gone:
+            return f"{len(gone)} of the files of commit {commit} are gone (vacuumed)"
+        return f"deletion vectors of commit {commit} are gone (vacuumed)" if _deletions_gone(then) else ""
 
 
 def digest_of(files: Sequence[SourceFile]) -> str:
@@ -82,6 +87,21 @@ def _exists(file: str) -> bool:
 
     system, path = arrow_path(file)
     return system.get_file_info(path).type is FileType.File
+
+
+def _deletions_gone(table: DeltaTable) -> bool:
+    """Whether a file is gone that says which rows of others count as deleted. Not known of tables with features that
+    this reader has not."""
+    from deltalake.exceptions import DeltaError
+
+    if "deletionVectors" not in (table.protocol().reader_features or ()):
+        return False
+    try:
+        for _ in cast(Any, table.deletion_vectors()):
+            pass
+    except DeltaError as error:
+        return "File not found" in str(error)
+    return False
 
 
 _FIX_OF_THE_DEMO = """\

@@ -143,8 +143,8 @@ def test_a_first_day_is_followed_through_models(tmp_path: Path) -> None:
     [
         (
             "Europe/Berlin",
-            "the first day of m, 2024-03-04, reads hours of d before its first one, 2024-03-04T00:00: it is computed of "
-            "23 of 24 hours",
+            "the first day of m, 2024-03-04, reads hours of d before its first one, 2024-03-04T00:00: it is computed "
+            "of 23 of 24 hours",
         ),
         ("America/New_York", ""),  # its day begins five hours later
     ],
