@@ -208,7 +208,7 @@ def read_status(context: Context) -> ProjectStatus:
                 partial=covered.partial,
                 shown_version=pointer.version if pointer else None,
                 shown=pointer.covers if pointer else Ranges(),
-                provisional=facts.provisional(model),
+                provisional=facts.provisional(model) & model.expected(facts.now),  # what lies beyond its `end` stays
                 running=running,
                 stopped=tuple(stopped),
                 pace=_pace(context, running, model.cadence, missing.count(model.cadence)),
