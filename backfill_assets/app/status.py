@@ -13,6 +13,7 @@ from backfill_assets.app.writers import Writer, read_writers
 from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
+from backfill_assets.core.model import Model
 from backfill_assets.core.processes import is_running
 from backfill_assets.plan.deleted_models import deleted_models
 from backfill_assets.plan.faults import Fault
@@ -208,7 +209,7 @@ def read_status(context: Context) -> ProjectStatus:
                 partial=covered.partial,
                 shown_version=pointer.version if pointer else None,
                 shown=pointer.covers if pointer else Ranges(),
-                provisional=facts.provisional(model) & model.expected(facts.now),  # what lies beyond its `end` stays
+                provisional=_replaceable(facts.provisional(model), context.project.models[name]),
                 running=running,
                 stopped=tuple(stopped),
                 pace=_pace(context, running, model.cadence, missing.count(model.cadence)),
@@ -229,6 +230,11 @@ def read_status(context: Context) -> ProjectStatus:
         interrupted=interrupted_pins(context.control, context.environment, now=datetime.now(UTC)),
         writers=read_writers(context),
     )
+
+
+def _replaceable(provisional: Ranges, model: Model) -> Ranges:
+    """What lies beyond its header's `end` stays as it is."""
+    return provisional.until(model.end) if model.end else provisional
 
 
 def _pace(context: Context, running: tuple[Entry, ...], cadence: Cadence, missing: int) -> RunPace | None:

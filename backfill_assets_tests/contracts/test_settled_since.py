@@ -118,7 +118,9 @@ def test_the_plan_says_so_before(root: Path) -> None:
     assert "was computed from older rows of source clicks than prod shows: 2024-01-05..2024-01-07" in said
 
 
-@pytest.mark.parametrize(("end", "said"), [("", "2024-01-05..2024-01-08"), ("\nend: 2024-01-07", "2024-01-05..2024-01-06")])
+@pytest.mark.parametrize(
+    ("end", "said"), [("", "2024-01-05..2024-01-08"), ("\nend: 2024-01-07", "2024-01-05..2024-01-06")]
+)
 def test_what_lies_beyond_the_end_is_not_called_provisional(root: Path, end: str, said: str) -> None:
     """No routine run builds a day again that the header leaves out."""
     (root / "models" / "counts.sql").write_text(MODEL.replace("settle: 3 days", f"settle: 3 days{end}"))
