@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from backfill_assets.core.intervals import LATEST, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.wording import first_few
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.state.releases import Release
 from backfill_assets.watch.facts import WatchFacts
@@ -96,7 +97,28 @@ def _behind(look: WatchFacts, model: Model, pointer: Pointer, lacking: Ranges) -
         kind, what = NoticeKind.FIRST_RUN, f"no routine run has extended it since release {seam.release}; {last}"
     if why := _last_failure(look, model.name, pointer, lacking):
         what += f"; the last try failed: {why}"
-    return Notice(kind=kind, model=model.name, intervals=lacking, what=what, remedy="backfill routine")
+    remedy = "backfill routine"
+    if empty := _without_rows(look, model.name, lacking):
+        since = max(empty.values())
+        what += f"; there are no rows in {first_few(empty)} from {since:%Y-%m-%d %H:%M} UTC on"
+        remedy = f"load {first_few(empty)}, then {remedy}"
+    return Notice(kind=kind, model=model.name, intervals=lacking, what=what, remedy=remedy)
+
+
+def _without_rows(look: WatchFacts, name: str, lacking: Ranges) -> dict[str, datetime]:
+    """The sources because of which none of these intervals can be built, and where the rows of each end: all with a
+    time column that a model reads, or those of one model that it reads. None where that is not known."""
+    model, span = look.project.models[name], lacking.span
+    time = model.calendar.time_of(span) if span else None
+    if time is None:
+        return {}
+    for upstream in model.upstreams:
+        if upstream.name in look.project.models and (found := _without_rows(look, upstream.name, lacking)):
+            return found
+    read = [u.name for u in model.upstreams if u.name in look.project.sources]
+    timed = [n for n in read if look.project.sources[n].time_column and look.project.sources[n].cut_off]
+    ends = {n: look.newest[n] for n in timed if n in look.newest}
+    return ends if len(ends) == len(timed) and all(end <= time.start for end in ends.values()) else {}
 
 
 def _last_failure(look: WatchFacts, name: str, pointer: Pointer, lacking: Ranges) -> str:

@@ -85,10 +85,13 @@ def test_runs_that_stopped(lookout: Lookout) -> None:
     a_day(lookout)
     lookout.now = utc("2024-01-15T08:00")
     assert lookout.said(NoticeKind.FIRST_RUN) == []
-    assert [s.split(":")[0] for s in lookout.said(NoticeKind.STALE) if "raw" not in s] == [
+    behind = [n for n in lookout.notices() if n.kind is NoticeKind.STALE and not n.source]
+    assert [f"{n.model} {n.intervals}" for n in behind] == [
         "daily 2024-01-12..2024-01-13",
         "reader 2024-01-12..2024-01-13",
     ]
+    assert all("there are no rows in raw from 2024-01-11" in n.what for n in behind)
+    assert {n.remedy for n in behind} == {"load raw, then backfill routine"}
     failed = Entry(
         kind=Said.FAILED,
         model="daily",
@@ -98,10 +101,10 @@ def test_runs_that_stopped(lookout: Lookout) -> None:
         at=utc("2030-01-01"),
     )
     lookout.world.control.ledger.append([failed])
-    assert lookout.said(NoticeKind.STALE)[0].endswith("the last try failed: disk full")
+    assert "the last try failed: disk full" in lookout.said(NoticeKind.STALE)[0]
     late = replace(failed, kind=Said.INVALIDATED, reason="rows_ok", at=utc("2030-01-02"))
     lookout.world.control.ledger.append([late])
-    assert lookout.said(NoticeKind.STALE)[0].endswith("the last try failed: rows_ok")
+    assert "the last try failed: rows_ok" in lookout.said(NoticeKind.STALE)[0]
 
 
 def test_a_stale_source(lookout: Lookout) -> None:
