@@ -428,7 +428,7 @@ class World:
         self.pins = FakePins()
         self.changes: list[SourceChange] = []
         """What came to the sources, commit by commit."""
-        self.extents: dict[str, Interval] = {}
+        self.extents: dict[str, Interval | None] = {}
         self.ready_until: dict[str, datetime] = {}
         self.sleeps: list[float] = []
         self.events: list[Event] = []

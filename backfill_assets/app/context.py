@@ -212,11 +212,11 @@ class Context:
         """What came to the sources."""
         return SourceChanges(self.days.known)
 
-    def _extents(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, Interval]:
-        """From the first row to the last of the sources that bound what reads them."""
+    def _extents(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, Interval | None]:
+        """From the first row to the last of the sources that bound what reads them; None of those without rows."""
         sources = self.project.sources
         days = self.source_days({n: pin for n, pin in pins.items() if n in sources and sources[n].cut_off})
-        return {name: there.span for name, there in days.items() if there.span}
+        return {name: there.span for name, there in days.items()}
 
     def _ready_until(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, datetime]:
         """How far the sources that say it are ready. Rows are looked at as pinned; files that say it come after those

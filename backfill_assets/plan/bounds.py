@@ -32,16 +32,17 @@ class CutOff:
 
 def bounded(
     project: Project,
-    extents: Mapping[str, Interval],
+    extents: Mapping[str, Interval | None],
     now: datetime,
     have: Mapping[str, Ranges] | None = None,
     ready_until: Mapping[str, datetime] | None = None,
 ) -> Project:
-    """The project, its models bounded by what they read. `extents`: from a source's first row to its last, where known;
-    `ready_until`: what sources say that they have all rows of, which holds up each model that reads one.
+    """The project, its models bounded by what they read. `extents`: from a source's first row to its last, where known,
+    and None where it is known to have none; `ready_until`: what sources say that they have all rows of, which holds up
+    each model that reads one.
 
     Sources without a time column (a list of campaigns) are of all times. One with a time column that is not known
-    bounds nothing.
+    bounds nothing; of sources that are all without rows nothing is expected.
 
     A local day is there when what it reads reaches the end of it: a source, by the days of UTC that it has rows of.
 
@@ -52,14 +53,16 @@ def bounded(
     for name, model in project.models.items():  # an upstream comes before what reads it
         above = [models[u.name] for u in model.upstreams if u.name in models]
         sources = [project.sources[u.name] for u in model.upstreams if u.name in project.sources]
-        read = [extents.get(s.name) for s in sources if s.time_column]
-        known = [extent for extent in read if extent]
+        read = [s.name for s in sources if s.time_column]
+        known = [extent for name in read if (extent := extents.get(name))]
         found = model
         if above:
             starts = [_start(model, u.calendar, u.start) for u in above]
             ends = [_end(model, u.calendar, u.end) for u in above if u.end]
             found = _between(model, min(starts), min(ends, default=None), now)
-        elif known and len(known) == len(read):
+        elif read and extents.keys() >= {*read} and not known:
+            found = _between(model, model.start, model.start, now)
+        elif read and extents.keys() >= {*read}:
             unit = Cadence.HOURLY if model.cadence is Cadence.HOURLY else Cadence.DAILY
             end = unit.ceil(max(extent.end for extent in known))
             start = _start(model, UTC_TIME, min(extent.start for extent in known))

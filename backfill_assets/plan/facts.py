@@ -47,7 +47,7 @@ class Facts:
     heads: Mapping[str, int]
     """The table commit that each coverage was seen at; -1 where there is no table."""
     sources: Mapping[str, Mapping[str, object]]
-    extents: Mapping[str, Interval] = field(default_factory=dict[str, Interval])
+    extents: Mapping[str, Interval | None] = field(default_factory=dict[str, Interval | None])
     """From the first row to the last of the sources that bound what is expected of models."""
     ready_until: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
     """How far sources say that all their rows are there; of those that say it."""
@@ -266,7 +266,7 @@ def bounded_now(
     project: Project,
     control: Control,
     log: TableLog,
-    extents: Mapping[str, Interval],
+    extents: Mapping[str, Interval | None],
     now: datetime,
     ready_until: Mapping[str, datetime] | None = None,
     *,

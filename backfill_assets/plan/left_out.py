@@ -111,7 +111,7 @@ def sources_without(
         timed = [source for source in timed if project.sources[source].time_column]
         if not timed or any(source not in facts.extents for source in timed):
             continue
-        there = Ranges.of(Cadence.DAILY.cover(facts.extents[source]) for source in timed)
+        there = Ranges.of(Cadence.DAILY.cover(e) for source in timed if (e := facts.extents[source]))
         if part := lost - there:
             found.append((tuple(timed), part))
             lost = lost - part

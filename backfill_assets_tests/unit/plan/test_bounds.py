@@ -47,6 +47,27 @@ def test_before_the_first_row_and_after_the_last_nothing_is_expected() -> None:
     )
 
 
+def test_nothing_is_expected_of_sources_that_have_no_row_yet() -> None:
+    """They were never loaded: days without rows would pass for complete. What is built stays expected, one of several
+    sources with rows is enough, and one that nobody knows bounds nothing."""
+    world = World(a_model("d", "raw", batch_size=20), a_model("r", "d", batch_size=20))
+    world.extents = {"raw": None}
+    plan = world.plan()
+    assert built(plan) == {} and [(c.model, c.reads, c.count) for c in plan.cut_off] == [
+        ("d", ("raw",), 10),
+        ("r", ("d",), 10),
+    ]
+    carried = World(a_model("d", "raw", batch_size=20))
+    carry_out(carried)
+    carried.extents = {"raw": None}
+    assert not carried.plan().cut_off
+    two = World(a_model("d", "raw", "more", batch_size=20))
+    two.extents = {"raw": None, "more": SOME_DAY}
+    assert built(two.plan()) == {"d": "2024-01-03..2024-01-08"}
+    two.extents = {"raw": None}
+    assert built(two.plan()) == {"d": "2024-01-01..2024-01-10"}
+
+
 def test_the_rest_is_built_when_it_is_there() -> None:
     """What was cut off moves into prod with later rows, and nothing else is built again."""
     world = World(a_model("d", "raw", batch_size=20))
