@@ -23,7 +23,7 @@ from backfill_assets.adapters.growing_table import (
 from backfill_assets.adapters.log_folder import read_log
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.attempts import attempts
-from backfill_assets.core.errors import ConflictError, StateError
+from backfill_assets.core.errors import ConflictError, StateError, too_busy
 from backfill_assets.files.no_access import no_access
 from backfill_assets.project.object_store import delta_options, is_out_of_reach, is_s3, unreachable, way_back
 from backfill_assets.state.columns import Columns
@@ -146,9 +146,7 @@ class DeltaControlTable:
                     write_deltalake(table, self._arrow(mine), mode="append", commit_properties=once)
                     break
         else:
-            raise StateError(
-                f"{self._location} is too busy", why="every attempt lost its race", fix="try again in a minute"
-            )
+            raise too_busy(f"{self._location} is too busy")
         if self._spec.grows and commit % JOIN_EVERY == 0:
             with suppress(StateError), _APPENDING:  # the rows are recorded: whoever comes after makes up for it
                 self._tidy()

@@ -17,7 +17,7 @@ from backfill_assets.adapters.commit_log import WRITER
 from backfill_assets.adapters.delta_errors import delta_reason
 from backfill_assets.adapters.heartbeat import check_heard, machine_name, process_token, silent_for
 from backfill_assets.adapters.table_log import open_table
-from backfill_assets.core.errors import StateError
+from backfill_assets.core.errors import StateError, too_busy
 from backfill_assets.project.object_store import is_s3
 from backfill_assets.state.heartbeats import STOPPED_AFTER
 from backfill_assets.state.versions import table_path
@@ -108,9 +108,7 @@ def _become_writer(location: str, leases: WriterLeases, mine: WriterLease) -> No
                     why=delta_reason(error),
                     fix="run `backfill doctor`",
                 ) from None
-    raise StateError(
-        f"the table of {mine.model} is too busy", why="every attempt lost its race", fix="try again in a minute"
-    )
+    raise too_busy(f"the table of {mine.model} is too busy")
 
 
 _ATTEMPTS = 20

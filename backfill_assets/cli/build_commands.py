@@ -258,7 +258,8 @@ def routine(as_json: AsJson = False) -> None:
     """Extend what prod shows by the intervals that are over, and publish them.
 
     Before that, provisional intervals whose sources changed are built again (`settle:`), with all that reads them.
-    By the published versions, whatever code is loaded. A model with a red audit holds back what reads it, nothing else.
+    By the published versions, whatever code is loaded: only what is no part of one (`start`, `end`, batches) is as
+    headers say. A model with a red audit holds back what reads it, nothing else.
     """
     from backfill_assets.app.routine import extend
     from backfill_assets.cli.faults import print_faults

@@ -184,11 +184,15 @@ def _bars(series: ColumnSums) -> tuple[str, str]:
     return one, other
 
 
-def _swing(delta: float, most: float, width: int = 8) -> str:
+def _swing(delta: float, most: float) -> str:
     """A bar to the left for less, to the right for more."""
-    length = round(abs(delta) / most * width) if most else 0
+    length = round(abs(delta) / most * _SWING) if most else 0
     bar = "█" * length if length else ("▏" if delta else "")
-    return f"{bar:>{width}}│" if delta < 0 else f"{'':>{width}}│{bar}"
+    return f"{bar:>{_SWING}}│" if delta < 0 else f"{'':>{_SWING}}│{bar}"
+
+
+_SWING = 8
+"""Characters of the longest bar."""
 
 
 def _print_slice(console: Console, model: ModelDiff, name: str, groups: Sequence[RowGroup], column: str | None) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import typer
-
 from backfill_assets.build.ledger_edits import Withdrawn
 from backfill_assets.cli.ranges import short
-from backfill_assets.cli.terminal import out, styled
+from backfill_assets.cli.terminal import out, print_json, styled
 from backfill_assets.core.model import Project
 from backfill_assets.core.wording import amount
 from backfill_assets.plan.stages import Request
@@ -25,7 +22,7 @@ def apply_empty(context: Context, request: Request, *, as_json: bool) -> None:
 
     found = declare_empty(context, request)
     if as_json:
-        typer.echo(json.dumps({"declared_empty": {name: r.to_plain() for name, r in found.items()}}, indent=2))
+        print_json({"declared_empty": {name: r.to_plain() for name, r in found.items()}})
         return
     console = out()
     for name, ranges in found.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.tree import Tree
@@ -11,6 +10,7 @@ from backfill_assets.cli.terminal import out, styled
 from backfill_assets.core.consumer import Consumer
 from backfill_assets.core.errors import UsageError
 from backfill_assets.core.model import UNKNOWN, Project
+from backfill_assets.core.wording import closest
 from backfill_assets.plan.reasons import ROWS, reads_of
 
 ColumnsShown = Mapping[str, Sequence[str]]
@@ -130,11 +130,10 @@ def _readers(project: Project, model: str) -> dict[str, dict[str, set[str]]]:
 def _resolve(project: Project, target: str, shown: ColumnsShown) -> tuple[str, str | None]:
     model, _, column = target.partition(".")
     if model not in project.models:
-        close = difflib.get_close_matches(model, project.models, n=1)
         raise UsageError(
             f"no model named {model}",
             why=f"the project has: {', '.join(project.models)}",
-            fix=f"did you mean {close[0]}?" if close else "name one of these",
+            fix=closest(model, project.models, "name one of these"),
         )
     names, whence = _columns(project, model, shown)
     if column and not names:
@@ -144,10 +143,9 @@ def _resolve(project: Project, target: str, shown: ColumnsShown) -> tuple[str, s
             fix=f"declare `columns:` in {project.models[model].path.name}, or build it: backfill apply",
         )
     if column and column.lower() not in names:
-        close = difflib.get_close_matches(column.lower(), names, n=1)
         raise UsageError(
             f"{model} has no column {column}",
             why=f"it has: {', '.join(names)}",
-            fix=f"did you mean {close[0]}?" if close else "name one of these",
+            fix=closest(column.lower(), names, "name one of these"),
         )
     return model, column.lower() or None

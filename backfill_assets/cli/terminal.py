@@ -164,13 +164,13 @@ def _hanging(console: Console, line: Text) -> list[Text]:
     return [margin + first, *(margin + SECTION + part for part in rest)]
 
 
-def that_fit(cells: Sequence[Sequence[str]], width: int, drop: Iterable[int], gap: int = 2) -> list[int]:
+def that_fit(cells: Sequence[Sequence[str]], width: int, drop: Iterable[int]) -> list[int]:
     """The numbers of the columns that have room, of rows of `cells`; those to `drop` go first, one after the other.
 
     >>> that_fit([["campaign", "12", "7.5"]], 15, [1, 2]), that_fit([["campaign", "12", "7.5"]], 80, [1, 2])
     ([0, 2], [0, 1, 2])
     """
-    wide = [max(map(len, column)) + gap for column in zip(*cells, strict=True)]
+    wide = [max(map(len, column)) + GAP for column in zip(*cells, strict=True)]
     kept = list(range(len(wide)))
     for number in drop:
         if sum(wide[n] for n in kept) <= width:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from backfill_assets.compare.diff import ColumnMove, DiffColumn, Keys, ModelDiff, RowCounts, Value, share
+from backfill_assets.compare.diff import ColumnMove, Keys, ModelDiff, RowCounts, Value, share
 
 
 def old_side(model: ModelDiff, old: str) -> str:
@@ -99,7 +99,7 @@ def change(move: ColumnMove) -> str:
     return "" if found is None else f"{100 * found:+.1f} %" if abs(found) >= 0.0005 else f"{100 * found:+.1g} %"
 
 
-def say(value: Value, column: DiffColumn | None = None) -> str:
+def say(value: Value) -> str:
     """A value for a table.
 
     >>> say(1234567), say(0.1 + 0.2), say(None), say(Decimal("1234.500000"))
@@ -107,7 +107,7 @@ def say(value: Value, column: DiffColumn | None = None) -> str:
     """
     match value:
         case None:
-            return "·" if column and column.masked else "NULL"
+            return "NULL"
         case int():
             return f"{value:,}"
         case float():

@@ -159,3 +159,8 @@ class ConflictError(StateError):
     """Somebody else committed first. Nothing was written; look again and retry."""
 
     retryable = True
+
+
+def too_busy(what: str, error: type[BackfillError] = StateError) -> BackfillError:
+    """Every attempt to commit lost its race: `the plans are too busy`."""
+    return error(what, why="every attempt lost its race", fix="try again in a minute")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from difflib import get_close_matches
 
 from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.intervals import Cadence
@@ -27,6 +28,16 @@ def first_few(names: Iterable[str], most: int = SHOWN) -> str:
     every = list(names)
     more = f" and {len(every) - most} more" if len(every) > most else ""
     return ", ".join(every[:most]) + more
+
+
+def closest(name: str, known: Iterable[str], otherwise: str) -> str:
+    """Which of the known names somebody may have meant; `otherwise` where none is like it.
+
+    >>> closest("order", ["orders", "lines"], "name one of these"), closest("x", ["orders"], "name one of these")
+    ('did you mean orders?', 'name one of these')
+    """
+    close = get_close_matches(name[:200], list(known), n=1)
+    return f"did you mean {close[0]}?" if close else otherwise
 
 
 def day_text(instant: datetime) -> str:

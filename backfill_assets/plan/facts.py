@@ -155,19 +155,16 @@ def read_facts(
     *,
     now: datetime,
     environment: str,
-    models: Collection[str] | None = None,
     every_version: bool = False,
 ) -> Facts:
-    """The facts for the project's versions (of these models; None: of all), and about `every_version` there is.
+    """The facts for the project's versions, and about `every_version` there is.
 
     The environment is read first: a table that the janitor removes afterwards cannot be pointed at by these facts.
     """
     shown, log = control.environments.read(environment), OneLook(log)
-    names = [name for name in project.models if models is None or name in models]
+    names = list(project.models)
     groups = History(control.ledger)
-    states = shown_states(
-        project, {n: p for n, p in shown.pointers.items() if models is None or n in names}, groups, log
-    )
+    states = shown_states(project, shown.pointers, groups, log)
     versions = beside(control.versions.all(), shown.versions) if groups else {}
     recorded = _recorded(shown.pointers, versions)
     zones = _zones(recorded)

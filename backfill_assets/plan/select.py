@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 
 from backfill_assets.core.errors import UsageError
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.reach import reach
+from backfill_assets.core.wording import closest
 from backfill_assets.plan.missing import upstream_models
 
 
@@ -27,11 +27,10 @@ def select_models(project: Project, patterns: Sequence[str]) -> tuple[str, ...]:
         if name == "*":
             return tuple(project.models)
         if name not in project.models:
-            close = difflib.get_close_matches(name, project.models, n=1)
             raise UsageError(
                 f"no model named {name}",
                 why=f"the project has: {', '.join(project.models) or 'no models'}",
-                fix=f"did you mean {close[0]}?" if close else "name one of these, or use +name, name+ or *",
+                fix=closest(name, project.models, "name one of these, or use +name, name+ or *"),
             )
         chosen.add(name)
         if pattern.startswith("+"):
@@ -50,11 +49,10 @@ def one_of(names: Sequence[str], name: str) -> str:
     """A model that must be one of these. Raises UsageError, with the closest."""
     if name in names:
         return name
-    close = difflib.get_close_matches(name, names, n=1)
     raise UsageError(
         f"no model named {name}",
         why=f"there are: {', '.join(names) or 'no models'}",
-        fix=f"did you mean {close[0]}?" if close else "name one of these",
+        fix=closest(name, names, "name one of these"),
     )
 
 

@@ -7,17 +7,18 @@ from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
 from backfill_assets.core.settings import DagsterNames
+from backfill_assets.project.dagster_names import APPLY_STEP
 from backfill_assets.project.review_address import address_of
 
 URL = "BACKFILL_DAGSTER_URL"
 """The environment variable that says it."""
 
 
-def launchpad_of(names: DagsterNames, command: str, step: str, config: Mapping[str, object]) -> str:
-    """The launchpad of a command's job, with this configuration of its step filled in; nothing is launched by opening
+def launchpad_of_apply(names: DagsterNames, config: Mapping[str, object]) -> str:
+    """The launchpad of the job `apply`, with this configuration of its step filled in; nothing is launched by opening
     it. "" where nobody said where Dagster is. Raises SettingsError for what is no address."""
     if not (address := address_of(URL, "https://dagster.example.com/locations/shop")):
         return ""
-    job = quote(f"{names.job_prefix}{command}", safe="")
-    text = json.dumps({"ops": {step: {"config": dict(config)}}}, indent=2)  # JSON is YAML
+    job = quote(f"{names.job_prefix}apply", safe="")
+    text = json.dumps({"ops": {APPLY_STEP: {"config": dict(config)}}}, indent=2)  # JSON is YAML
     return f"{address}/jobs/{job}/playground/setup?{urlencode({'config': text})}"

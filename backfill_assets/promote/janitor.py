@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from backfill_assets.core.attempts import attempts
-from backfill_assets.core.errors import ConflictError, StateError
+from backfill_assets.core.errors import ConflictError, too_busy
 from backfill_assets.promote.reachable import VersionKey, reachable
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import Entry, Kind
@@ -110,7 +110,7 @@ def sweep(control: Control, storage: TableStorage, *, now: datetime, retention: 
         except ConflictError:  # an environment moved: look again what is needed
             continue
     else:
-        raise StateError("environments are too busy", why="every attempt lost its race", fix="try again in a minute")
+        raise too_busy("environments are too busy")
     needed = _needed(control, now - retention)
     pardoned = [r for r in begun if r.table in needed]
     control.removals.unmark(pardoned)

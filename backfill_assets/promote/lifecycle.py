@@ -18,7 +18,7 @@ from backfill_assets.core.errors import (
     DamagedLogError,
     PlanError,
     PromotionError,
-    StateError,
+    too_busy,
 )
 from backfill_assets.core.escaping import one_line
 from backfill_assets.core.intervals import Ranges
@@ -105,7 +105,7 @@ def store_plan(control: Control, plan: Plan, *, by: str, views: Views, code: Map
             _move(control, old.candidate, lambda _: {}, views)
         continues = found.continues is not None
         return Opened(plan=record, superseded=found.supersedes, continues=continues, beside=found.beside)
-    raise StateError("the plans are too busy", why="every attempt lost its race", fix="try again in a minute")
+    raise too_busy("the plans are too busy")
 
 
 def record_move(
@@ -136,7 +136,7 @@ def record_move(
             for old in found.supersedes:
                 _move(control, old.candidate, lambda _: {}, views)
             return record
-    raise StateError("the plans are too busy", why="every attempt lost its race", fix="try again in a minute")
+    raise too_busy("the plans are too busy")
 
 
 def read_claim(control: Control, plan: Plan, *, by: str, code: Mapping[str, str]) -> Claim:
@@ -420,7 +420,7 @@ def _move(
             if (catalog := views()) is not None:
                 catalog.settle(shown, [*(p.model for p in moved), *gone])
             return shown
-    raise StateError(f"{name} is too busy", why="every attempt lost its race", fix="try again in a minute")
+    raise too_busy(f"{name} is too busy")
 
 
 def _complete(project: Project, facts: Facts, record: PlanRecord) -> bool:

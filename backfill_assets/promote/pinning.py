@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -11,6 +10,7 @@ from backfill_assets.core.consumer import Consumer
 from backfill_assets.core.errors import LostRaceError, PromotionError, StateError, UsageError
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.wording import closest
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.promote import ViewCatalog, promote, recover
 from backfill_assets.promote.rehearsal import Readability, doubtful, rehearse, unreadable
@@ -150,12 +150,11 @@ def known_consumer(name: str, known: Collection[str]) -> None:
     """Raises UsageError, naming the one that comes close, for a consumer that is not one of these."""
     if name in known:
         return
-    close = difflib.get_close_matches(name[:200], sorted(known), n=1)
     listed = ", ".join(sorted(known)) or "nobody"
     raise UsageError(
         f"no consumer named {name}",
         why=f"consumers.yml names {listed}",
-        fix=f"did you mean {close[0]}?" if close else "write it into consumers.yml: who it is, and what it reads",
+        fix=closest(name, sorted(known), "write it into consumers.yml: who it is, and what it reads"),
     )
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from backfill_assets.core.errors import ConflictError, LostRaceError, PromotionError
+from backfill_assets.core.errors import ConflictError, LostRaceError, PromotionError, too_busy
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.processes import beginning, is_running
 from backfill_assets.state.environment import Environment, Environments, Promotion
@@ -284,4 +284,4 @@ def _close(environments: Environments, seen: Environment) -> Environment | None:
         current = environments.read(seen.name)
         if current.promotion != seen.promotion:
             return None
-    raise PromotionError(f"{seen.name} is too busy", why="every attempt lost its race", fix="try again in a minute")
+    raise too_busy(f"{seen.name} is too busy", PromotionError)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from backfill_assets.core.attempts import attempts
-from backfill_assets.core.errors import LostRaceError, PromotionError
+from backfill_assets.core.errors import LostRaceError, PromotionError, too_busy
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.gate import Verdict, gate
@@ -45,10 +45,6 @@ class Released(Generic[A]):
     """The last one."""
     packets: Mapping[str, str] = field(default_factory=dict[str, str])
     """Plan, or release → the digest of its packet, as written for the last attempt that the gate let through."""
-
-    @property
-    def case(self) -> Case:
-        return self.attempt.case
 
     @property
     def moved(self) -> bool:
@@ -150,7 +146,7 @@ def release_case(
         except LostRaceError:
             continue
         return Released(environment=moved, verdict=verdict, attempt=attempt, packets=digests)
-    raise PromotionError(f"{environment} is too busy", why="every attempt lost its race", fix="try again in a minute")
+    raise too_busy(f"{environment} is too busy", PromotionError)
 
 
 _ATTEMPTS = 20

@@ -12,8 +12,7 @@ from backfill_assets.core.wording import amount
 from backfill_assets.evidence.formatting import number
 from backfill_assets.evidence.plot import band
 from backfill_assets.plan.commands import job_config
-from backfill_assets.project.dagster_address import launchpad_of
-from backfill_assets.project.dagster_names import APPLY_STEP
+from backfill_assets.project.dagster_address import launchpad_of_apply
 
 FAILURES = 10
 """How many of a model are listed."""
@@ -90,7 +89,7 @@ def strips(found: BuildProgress, names: DagsterNames | None = None) -> list[Mode
 def _launchpad(m: ModelProgress, command: str, names: DagsterNames) -> str:
     if m.request.ids is not None:  # a file of the machine on which somebody gave the command
         return ""
-    return launchpad_of(names, "apply", APPLY_STEP, job_config(command))
+    return launchpad_of_apply(names, job_config(command))
 
 
 def _pace(m: ModelProgress) -> str:

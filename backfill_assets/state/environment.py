@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import cast
 
 from backfill_assets.core.attempts import attempts
-from backfill_assets.core.errors import ConflictError, LostRaceError, PromotionError, StateError
+from backfill_assets.core.errors import ConflictError, LostRaceError, PromotionError, StateError, too_busy
 from backfill_assets.core.pointer import Pointer, pointer_from_json
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.store import Records, Row, TableSpec
@@ -156,7 +156,7 @@ class Environments(Records):
                         why=f"{', '.join(moved)} already point elsewhere" if moved else "the promotion was withdrawn",
                         fix="run `backfill plan` to see what is left to do, then promote again",
                     ) from None
-        raise PromotionError(f"{seen.name} is too busy", why="every attempt lost its race", fix="try again in a minute")
+        raise too_busy(f"{seen.name} is too busy", PromotionError)
 
     def _over(self, moved: Environment) -> Environment:
         """After a promotion's last commit: every plan reads all releases, and each of them leaves a small file."""
@@ -172,7 +172,7 @@ class Environments(Records):
                 where = {"environment": [FENCE]}
                 self._table.replace([], where=where, revision=self._table.revision(), note={"environment": FENCE})
                 return
-        raise StateError("environments are too busy", why="every attempt lost its race", fix="try again in a minute")
+        raise too_busy("environments are too busy")
 
     def _commit(
         self, seen: Environment, rows: Sequence[Row], models: Sequence[str], release: str, record: Row | None = None

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import cast
 
 from backfill_assets.core.attempts import attempts
-from backfill_assets.core.errors import ConflictError, StateError
+from backfill_assets.core.errors import ConflictError, too_busy
 from backfill_assets.core.processes import is_running
 from backfill_assets.state.environment import ENVIRONMENTS, GONE, MARKED, REMOVALS, table_of
 from backfill_assets.state.ledger import new_id
@@ -126,7 +126,7 @@ class Removals:
                 return new
             except ConflictError:
                 continue
-        raise StateError("environments are too busy", why="every attempt lost its race", fix="try again in a minute")
+        raise too_busy("environments are too busy")
 
 
 _NOTE = {"janitor": "removals"}

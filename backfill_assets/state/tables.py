@@ -163,11 +163,6 @@ class TableStorage(Protocol):
         ...
 
 
-def dirt(entries: Sequence[Entry], log: TableLog, model: str, version: str) -> list[Dirt]:
-    """The data commits of the version's table that no BUILT entry speaks for."""
-    return compare_log(entries, log, model, version, log.head(model, version))[1]
-
-
 def version_coverage(
     entries: Sequence[Entry], log: TableLog, *, model: str, version: str, audits: str, over: datetime | None = None
 ) -> tuple[Coverage, int]:

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import cast
 
 from backfill_assets.core.attempts import attempts
-from backfill_assets.core.errors import ConflictError, StateError
+from backfill_assets.core.errors import ConflictError, too_busy
 from backfill_assets.state.store import Filter, Records, Row, TableSpec
 
 WRITER_LEASES = TableSpec(
@@ -79,7 +79,7 @@ class WriterLeases(Records):
             with suppress(ConflictError):
                 self._table.replace([_row(mine)], where=where, revision=revision, note={"lease": mine.run})
                 return None
-        raise _busy()
+        raise too_busy("the leases are too busy")
 
     def give_back(self, mine: WriterLease) -> None:
         """It is over; what another one took over meanwhile stays its own. Raises StateError."""
@@ -91,11 +91,7 @@ class WriterLeases(Records):
             with suppress(ConflictError):
                 self._table.replace([], where=where, revision=revision, note={"lease": mine.run})
                 return
-        raise _busy()
-
-
-def _busy() -> StateError:
-    return StateError("the leases are too busy", why="every attempt lost its race", fix="try again in a minute")
+        raise too_busy("the leases are too busy")
 
 
 def _where(model: str, version: str) -> Filter:

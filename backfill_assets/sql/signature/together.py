@@ -22,7 +22,7 @@ def together(items: Sequence[Item]) -> Mark:
     if "->" in items or not found <= PLAIN:
         return flat(items)
     if "OR" in found:
-        return mix("or", *[together(part) for part in _parted(items, "OR")]).typed("boolean")
+        return mix("or", *[together(part) for part in _alternatives(items)]).typed("boolean")
     if len(parts := _and_parts(items)) > 1:
         return conjunction(together(part) for part in parts)
     signs = [index for index, item in enumerate(items) if isinstance(item, str) and item in COMPARISONS]
@@ -45,10 +45,10 @@ def _and_parts(items: Sequence[Item]) -> list[list[Item]]:
     return split_and(items, lambda item, word: item == word)
 
 
-def _parted(items: Sequence[Item], word: str) -> list[list[Item]]:
+def _alternatives(items: Sequence[Item]) -> list[list[Item]]:
     found: list[list[Item]] = [[]]
     for item in items:
-        if item == word:
+        if item == "OR":
             found.append([])
         else:
             found[-1].append(item)

@@ -332,18 +332,6 @@ def test_facts_of_another_version_do_not_count() -> None:
     assert changed.facts().coverage["a"] == Coverage()
 
 
-def test_facts_of_some_models_pin_only_their_sources() -> None:
-    """Sources that nobody asked about are not looked at."""
-    from backfill_assets.plan.facts import read_facts
-
-    world = World(a_model("a", "raw"), a_model("b", "other"))
-    found = read_facts(
-        world.project, world.control, world.tables, world.pins, now=NOW, environment="prod", models=["b"]
-    )
-    assert list(found.coverage) == ["b"]
-    assert world.pins.asked == ["other"]
-
-
 def test_changed_audits_are_seen_by_the_facts() -> None:
     """Results for other audits than the code's do not count as green."""
     model = a_model("a")

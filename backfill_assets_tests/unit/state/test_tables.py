@@ -7,7 +7,7 @@ import pytest
 from backfill_assets.build.apply import apply
 from backfill_assets.core.intervals import Interval
 from backfill_assets.state.ledger import Coverage, Dirt, Entry, Kind
-from backfill_assets.state.tables import OneLook, dirt, version_coverage
+from backfill_assets.state.tables import OneLook, compare_log, version_coverage
 from backfill_assets_tests.fakes import Cell, FakeTables, World, a_model, days, ranges
 from backfill_assets_tests.unit.state.test_ledger import AUDITS, built, entry
 
@@ -25,6 +25,11 @@ def write(tables: FakeTables, batch: str, interval: Interval) -> list[Entry]:
     return built(interval, commit.table_commit, batch)
 
 
+def dirt(entries: list[Entry], tables: FakeTables) -> list[Dirt]:
+    """The data commits that no BUILT entry speaks for."""
+    return compare_log(entries, tables, "m", "v", tables.head("m", "v"))[1]
+
+
 def look(entries: list[Entry], tables: FakeTables) -> tuple[Coverage, int]:
     return version_coverage(entries, tables, model="m", version="v", audits=AUDITS)
 
@@ -32,16 +37,16 @@ def look(entries: list[Entry], tables: FakeTables) -> tuple[Coverage, int]:
 def test_a_recorded_table_is_clean(tables: FakeTables) -> None:
     """Every data commit has its entry: no dirt, and the log need not be read commit by commit."""
     entries = [*write(tables, "a", days("01")), *write(tables, "b", days("02"))]
-    assert dirt(entries, tables, "m", "v") == []
+    assert dirt(entries, tables) == []
     tables.commits = None  # type: ignore[method-assign,assignment]
-    assert dirt(entries, tables, "m", "v") == []
+    assert dirt(entries, tables) == []
 
 
 def test_a_commit_without_an_entry_is_dirt(tables: FakeTables) -> None:
     """Who died between the commit and the ledger left rows that nobody vouches for; only they count as missing."""
     entries = write(tables, "a", days("01", "03"))
     write(tables, "dead", days("02"))
-    assert dirt(entries, tables, "m", "v") == [Dirt(table_commit=2, interval=days("02"), batch="dead")]
+    assert dirt(entries, tables) == [Dirt(table_commit=2, interval=days("02"), batch="dead")]
     found, head = look(entries, tables)
     assert (str(found.green), head) == ("2024-01-01, 2024-01-03", 2)
     entries += write(tables, "c", days("02"))
@@ -52,7 +57,7 @@ def test_a_foreign_commit_is_dirt_everywhere(tables: FakeTables) -> None:
     """Somebody wrote into a version's table by hand: nothing older can be trusted."""
     entries = write(tables, "a", days("01", "03"))
     tables.foreign("m", "v")
-    assert dirt(entries, tables, "m", "v") == [Dirt(table_commit=2, interval=None)]
+    assert dirt(entries, tables) == [Dirt(table_commit=2, interval=None)]
     entries += write(tables, "b", days("05"))
     assert str(look(entries, tables)[0].green) == "2024-01-05"
 
@@ -61,7 +66,7 @@ def test_compaction_is_no_dirt(tables: FakeTables) -> None:
     """Commits that change no rows need no entry; and they hide no dirt either."""
     entries = write(tables, "a", days("01"))
     tables.optimize("m", "v")
-    assert dirt(entries, tables, "m", "v") == []
+    assert dirt(entries, tables) == []
     assert look(entries, tables)[1] == 2
     write(tables, "dead", days("01"))
     assert str(look(entries, tables)[0].green) == "nothing"
@@ -71,7 +76,7 @@ def test_started_alone_does_not_vouch(tables: FakeTables) -> None:
     """A batch that was begun and killed after its commit is dirt: only BUILT speaks for a commit."""
     tables.write("m", "v", "a", days("01"), {})
     started = entry(Kind.STARTED, days("01"), -1, "a")
-    assert [d.batch for d in dirt([started], tables, "m", "v")] == ["a"]
+    assert [d.batch for d in dirt([started], tables)] == ["a"]
 
 
 def test_a_vanished_table_covers_nothing(tables: FakeTables) -> None:
