@@ -45,9 +45,10 @@ from backfill_assets.state.environment import Environment
 from backfill_assets.state.proofs import DIFF, Finding, Proof
 from backfill_assets.state.required_approvals import needed_from
 from backfill_assets.state.rules import declared_rules
-from backfill_assets.state.store import ControlTable, Filter, Keep, MemoryStore, Row, Store, TableSpec
+from backfill_assets.state.store import ControlTable, Filter, Keep, Row, Store, TableSpec
 from backfill_assets.state.tables import Contents, DataCommit, Readable, StoredTable
 from backfill_assets.state.versions import Version
+from backfill_assets_tests.memory_store import MemoryStore
 
 NOW = utc("2024-01-11T12:00")
 START = utc("2024-01-01")

@@ -17,7 +17,8 @@ from backfill_assets.adapters.control_delta import DeltaControlTable, DeltaStore
 from backfill_assets.core.errors import ConflictError
 from backfill_assets.core.intervals import utc
 from backfill_assets.state.columns import instant
-from backfill_assets.state.store import MemoryStore, Row, Store, TableSpec
+from backfill_assets.state.store import Row, Store, TableSpec
+from backfill_assets_tests.memory_store import MemoryStore
 
 SPEC = TableSpec(
     name="things", columns={"key": "text", "at": "time", "number": "int", "share": "float", "good": "bool"}

@@ -20,9 +20,10 @@ from backfill_assets.core.errors import StateError
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import LEDGER, Entry, Kind
 from backfill_assets.state.results import RESULTS
-from backfill_assets.state.store import MemoryStore, TableSpec
+from backfill_assets.state.store import TableSpec
 from backfill_assets_tests.contracts.test_identity import A1, A2, House
 from backfill_assets_tests.fakes import days
+from backfill_assets_tests.memory_store import MemoryStore
 
 SPEC = TableSpec(name="events", columns={"key": "text", "number": "int"}, sequence="number", grows=True)
 

@@ -11,8 +11,9 @@ import pytest
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.core.errors import PlanError
 from backfill_assets.promote.lifecycle import store_plan
-from backfill_assets.state.store import MemoryStore, Store
+from backfill_assets.state.store import Store
 from backfill_assets_tests.fakes import World, a_model
+from backfill_assets_tests.memory_store import MemoryStore
 
 PEOPLE = 6
 

@@ -20,7 +20,8 @@ from backfill_assets.state.history import History
 from backfill_assets.state.in_flight import open_or_failed
 from backfill_assets.state.ledger import LEDGER, Entry, Kind, Ledger, by_version
 from backfill_assets.state.pieces import BuiltEntries
-from backfill_assets.state.store import MemoryStore, Row, Store, TableSpec
+from backfill_assets.state.store import Row, Store, TableSpec
+from backfill_assets_tests.memory_store import MemoryStore
 
 AT = utc("2024-03-29")  # clocks change in Europe two days later
 DAYS = [AT + timedelta(days=n) for n in range(6)]

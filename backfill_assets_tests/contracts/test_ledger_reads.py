@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.state.ledger import DECIDING, Entry, Kind, Ledger
-from backfill_assets.state.store import MemoryStore
+from backfill_assets_tests.memory_store import MemoryStore
 
 AT = utc("2024-02-01")
 MODELS = ("a", "b", "c")

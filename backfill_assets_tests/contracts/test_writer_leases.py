@@ -11,8 +11,9 @@ from threading import Barrier
 import pytest
 
 from backfill_assets.adapters.control_delta import DeltaStore
-from backfill_assets.state.store import MemoryStore, Store
+from backfill_assets.state.store import Store
 from backfill_assets.state.writer_leases import WriterLease, WriterLeases
+from backfill_assets_tests.memory_store import MemoryStore
 
 PROCESSES = 6
 MINE = WriterLease(

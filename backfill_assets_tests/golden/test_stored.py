@@ -64,9 +64,9 @@ from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.releases import PointerMove as Moved
 from backfill_assets.state.releases import Release
 from backfill_assets.state.rules import Rules, RulesKind, RulesRecord
-from backfill_assets.state.store import MemoryStore, MemoryTable
 from backfill_assets.state.text_checks import TextCheck
 from backfill_assets.state.versions import Version
+from backfill_assets_tests.memory_store import MemoryStore, MemoryTable
 
 STORED: Mapping[str, list[dict[str, object]]] = json.loads((Path(__file__).parent / "stored.json").read_text())
 AT, LATER = utc("2024-02-01T10:20:30.456789"), utc("2024-02-02T00:00:01")

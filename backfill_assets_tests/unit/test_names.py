@@ -21,8 +21,8 @@ from backfill_assets.project.locations import wrong_environment
 from backfill_assets.project.settings import load_settings
 from backfill_assets.state.environment import Environments
 from backfill_assets.state.release_note import ReleaseNote
-from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days
+from backfill_assets_tests.memory_store import MemoryStore
 from backfill_assets_tests.projects import DAILY, small_project, write_project
 from backfill_assets_tests.unsparked import build, unsparked
 

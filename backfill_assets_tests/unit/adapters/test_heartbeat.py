@@ -20,8 +20,8 @@ from backfill_assets.adapters.heartbeat import (
 )
 from backfill_assets.core.processes import is_running
 from backfill_assets.state.heartbeats import why_stopped
-from backfill_assets.state.store import MemoryStore
 from backfill_assets.state.writer_leases import WriterLeases
+from backfill_assets_tests.memory_store import MemoryStore
 
 BEATS = """
 import sys, time

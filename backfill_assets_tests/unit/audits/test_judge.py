@@ -11,8 +11,8 @@ from backfill_assets.audits.result import AuditResult
 from backfill_assets.core.intervals import Cadence, utc
 from backfill_assets.core.model import Audit
 from backfill_assets.state.results import AuditResults
-from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import NOW, a_model, days
+from backfill_assets_tests.memory_store import MemoryStore
 
 ONE = days("01")
 

@@ -17,8 +17,8 @@ from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Build, Invalidate, Plan, Request
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.ledger import LEDGER, Kind
-from backfill_assets.state.store import MemoryTable
 from backfill_assets_tests.fakes import NOW, World, a_model, a_pointer, days, gated
+from backfill_assets_tests.memory_store import MemoryTable
 
 D, R = a_model("d", "raw", batch_size=20), a_model("r", "d", lookback=1, batch_size=20)
 

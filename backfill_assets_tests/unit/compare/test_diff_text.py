@@ -34,8 +34,8 @@ from backfill_assets.compare.plots import plot_series
 from backfill_assets.defs.diff import diff_events
 from backfill_assets.state.proofs import Proof
 from backfill_assets.state.salt import Salt
-from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import NOW, World, days, ranges
+from backfill_assets_tests.memory_store import MemoryStore
 
 SHIFTED = ((10, 8), (20, 18), (10, 14), (20, 20))
 GROWN = ((10, 12), (20, 22), (10, 12), (20, 22))

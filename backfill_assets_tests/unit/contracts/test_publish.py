@@ -11,9 +11,9 @@ from backfill_assets.project.stored import to_definition
 from backfill_assets.state.contracts import CONTRACTS
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.store import MemoryStore
 from backfill_assets.state.versions import Version
 from backfill_assets_tests.fakes import NOW, a_model, a_pointer, a_project, days
+from backfill_assets_tests.memory_store import MemoryStore
 
 FULL = a_model(
     "a",

@@ -36,10 +36,11 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.required_approvals import needed_from
 from backfill_assets.state.rules import RulesInForce, declared_rules
 from backfill_assets.state.settling import settling
-from backfill_assets.state.store import MemoryStore, Store
+from backfill_assets.state.store import Store
 from backfill_assets.watch.late import unsettled
 from backfill_assets.watch.watch import read_source_facts
 from backfill_assets_tests.fakes import Cell, FakeEngine, FakeTables, World, attempted, nothing, sealed
+from backfill_assets_tests.memory_store import MemoryStore
 
 OWNERS = {"a": "ana@example.com", "b": "bo@example.com", "c": ""}
 VALIDATION = {"c": "bo@example.com"}

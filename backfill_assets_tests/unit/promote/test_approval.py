@@ -24,8 +24,8 @@ from backfill_assets.promote.promote import promote
 from backfill_assets.state.approval_validity import Genuine, trusted
 from backfill_assets.state.approvals import APPROVALS, Approval, approval_of
 from backfill_assets.state.proofs import Finding
-from backfill_assets.state.store import MemoryTable
 from backfill_assets_tests.fakes import NOW, World, a_model, a_project, days, ranges
+from backfill_assets_tests.memory_store import MemoryTable
 
 MODELS = (a_model("a", "raw", owner="ana@x"), a_model("b", "a", owner="bo@x"), a_model("c", owner="cy@x"))
 TODAY = datetime(2024, 1, 11, 13, tzinfo=UTC)

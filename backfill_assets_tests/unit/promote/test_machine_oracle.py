@@ -28,8 +28,8 @@ from backfill_assets.promote.lifecycle import end_abandoned, end_promoted, move_
 from backfill_assets.promote.release import Released
 from backfill_assets.state.control import Control
 from backfill_assets.state.plans import PlanRecord
-from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import Cell, Crash, FakeViews, Life, nothing
+from backfill_assets_tests.memory_store import MemoryStore
 from backfill_assets_tests.unit.promote.oracle import Names, Oracle, Watched, rows_of
 from backfill_assets_tests.unit.promote.rules_world import OWNERS, PEOPLE, GovernedWorld
 from backfill_assets_tests.unit.promote.test_machine import MODELS, Warehouse

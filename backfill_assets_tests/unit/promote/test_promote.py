@@ -20,8 +20,8 @@ from backfill_assets.core.processes import beginning
 from backfill_assets.promote import promote as module
 from backfill_assets.promote.promote import ABANDONED_AFTER, alive, promote, recover, write_again
 from backfill_assets.state.environment import Environment, Environments, Promotion
-from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import Catalog, Crash, FakeViews, Life, MortalStore, a_pointer, days
+from backfill_assets_tests.memory_store import MemoryStore
 
 A1, A2, A3 = (a_pointer("a", v, days("01", "05")) for v in ("a-1", "a-2", "a-3"))
 B1, B2, B3 = (a_pointer("b", v, days("01", "05")) for v in ("b-1", "b-2", "b-3"))

@@ -31,8 +31,8 @@ from backfill_assets.state.releases import Release, refuse_lost
 from backfill_assets.state.required_approvals import needed_from, titled
 from backfill_assets.state.rules import RULES, ConsumerRule, Rules, RulesInForce, RulesKind, edited_rules
 from backfill_assets.state.signers import described_keys
-from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days
+from backfill_assets_tests.memory_store import MemoryStore
 
 NOW = datetime(2024, 1, 11, 13, tzinfo=UTC)
 ANA, BO = "ana@example.com", "bo@example.com"

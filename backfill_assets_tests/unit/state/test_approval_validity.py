@@ -15,8 +15,8 @@ from backfill_assets.state.approval_validity import expires, is_own, objection, 
 from backfill_assets.state.approvals import APPROVALS, FORMATTED, Approval, Approvals, approval_of
 from backfill_assets.state.rows import to_row
 from backfill_assets.state.rules import Rules
-from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days, ranges
+from backfill_assets_tests.memory_store import MemoryStore
 
 NOW = datetime(2024, 1, 11, tzinfo=UTC)
 ANA = "ana@example.com"

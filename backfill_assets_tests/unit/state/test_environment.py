@@ -16,8 +16,8 @@ from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.core.pointer import Pointer, pointer_from_json
 from backfill_assets.core.segments import Segment
 from backfill_assets.state.environment import ENVIRONMENTS, Environment, Environments, Promotion
-from backfill_assets.state.store import MemoryStore, MemoryTable
 from backfill_assets_tests.fakes import a_pointer, days
+from backfill_assets_tests.memory_store import MemoryStore, MemoryTable
 from backfill_assets_tests.strategies import spans
 
 AT = utc("2024-02-01")

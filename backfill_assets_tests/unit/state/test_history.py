@@ -18,8 +18,8 @@ from backfill_assets.state.history import History
 from backfill_assets.state.in_flight import open_or_failed
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, Kind, Ledger, by_version
 from backfill_assets.state.shown_state import ShownState, as_shown, shown_state
-from backfill_assets.state.store import MemoryStore
 from backfill_assets.state.tables import DataCommit, version_coverage
+from backfill_assets_tests.memory_store import MemoryStore
 
 T0 = utc("2024-02-01")
 VERSIONS = ("v", "v.1f3a")

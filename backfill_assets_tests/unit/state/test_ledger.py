@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.ledger import LEDGER, Coverage, Dirt, Entry, Kind, Ledger, by_version, coverage
-from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days, ranges
+from backfill_assets_tests.memory_store import MemoryStore
 from backfill_assets_tests.strategies import days_of, spans
 
 AUDITS = "digest"

@@ -11,8 +11,8 @@ import pytest
 from backfill_assets.core.errors import ConflictError, StateError
 from backfill_assets.core.intervals import utc
 from backfill_assets.state.plans import PLANS, PlanRecord, Plans, PlanStatus, PlanTarget
-from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days, ranges
+from backfill_assets_tests.memory_store import MemoryStore
 
 AT = utc("2024-02-01T14:02")
 

@@ -21,8 +21,9 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import ENVIRONMENTS, Environment
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.releases import compare, elsewhere, find_release, grown, shown_at
-from backfill_assets.state.store import MemoryStore, Store
+from backfill_assets.state.store import Store
 from backfill_assets_tests.fakes import Catalog, Cell, Crash, FakeTables, FakeViews, Life, MortalStore, a_pointer, days
+from backfill_assets_tests.memory_store import MemoryStore
 
 AT = utc("2024-02-01")
 A1, A2 = (a_pointer("a", v, days("01", "05")) for v in ("a-1", "a-2"))

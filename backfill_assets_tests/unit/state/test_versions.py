@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from backfill_assets.adapters.control_delta import DeltaControlTable, DeltaStore
 from backfill_assets.core.intervals import utc
 from backfill_assets.core.model import Signature
-from backfill_assets.state.store import MemoryStore
 from backfill_assets.state.versions import Version, Versions, beside, records_of
+from backfill_assets_tests.memory_store import MemoryStore
 
 AT = utc("2024-02-01")
 
