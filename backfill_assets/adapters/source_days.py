@@ -107,10 +107,10 @@ def _all_days(parts: Sequence[TimedFile] | None) -> Ranges | None:
     return Ranges.of(day for part in parts for day in part.days or ())
 
 
-def _delta(source: Source, commit: int | None) -> list[TimedFile]:
+def _delta(source: Source, commit: int | None) -> list[TimedFile] | None:
     table = source_table(source, commit)
     if table is None:
-        return []
+        return None
     actions = table.get_add_actions(flatten=True)
     sizes = [int(size) for size in actions.column("size_bytes").to_pylist()] if actions.num_rows else []
     days = _action_days(table, actions, source.time_column) if source.time_column else {}

@@ -58,7 +58,7 @@ class WaitingMove:
     def waits(self, promote: str) -> str:
         """For what it waits: to be promoted by a command, or for the code that it was made of."""
         if self.other_code:
-            return f"{self} waits, and is not of the loaded code: {self.other_code}"
+            return f"{self} is not promoted, and was made from other code than the loaded: {self.other_code}"
         return f"{self} waits: {promote}"
 
 

@@ -22,7 +22,8 @@ def print_applied(context: Context, built: Built, checked: Checked, *, last: boo
     started, outcomes = built.started, built.carried.outcomes
     print_outcomes(started.plan, outcomes, context.project, started.stored)
     if built.held:
-        echo(f"nothing more was begun: {built.held}{'; the same command goes on from there' * built.goes_on}")
+        goes_on = "; the same command goes on from there" * built.goes_on
+        echo(f"stopped before all batches had begun: {built.held}{goes_on}")
     print_text_checks(checked.texts, context.project)
     if outcomes:
         echo(comparison(started.estimate, built.actual))

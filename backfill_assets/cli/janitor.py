@@ -75,12 +75,12 @@ def print_cleared(found: Housework, swept: Cleanup, joined: Mapping[str, str], r
     files = len(found.caches) + sum(len(p.files) for p in found.packets)
     out().print(f"Removed {len(swept.removed)} tables and {files} files: {quantity(freed, BYTES)} are free")
     for model, problem in joined.items():
-        said = f"{model}: its tables of corrections are one now; no row is another one"
+        said = f"{model}: its tables of corrections are one now; no row changed"
         out().print(Text(problem, style="yellow") if problem else said)
     if rewritten:
         out().print(f"Written again: {', '.join(rewritten)}")
     for removal in swept.unmarked:
-        out().print(f"{removal.model} {removal.version} stays: somebody came to need it")
+        out().print(f"{removal.model} {removal.version} stays: it is needed again")
 
 
 def janitor_json(done: Cleared) -> dict[str, object]:

@@ -24,7 +24,7 @@ def print_lineage(project: Project, target: str, shown: ColumnsShown) -> None:
     signature = project.signatures[model]
     names, whence = _columns(project, model, shown)
     if _whole(project, model):
-        console.print(f"{model}: nobody looks into its code, so that any column may come from all that it reads")
+        console.print(f"{model}: its column lineage is unknown: any column may come from all that it reads")
         console.print(f"its columns are those that {whence}" if names else f"its columns: {whence}")
     above = Tree(styled("[bold]{}[/] is made of", target))
     for name in [column] if column else names:

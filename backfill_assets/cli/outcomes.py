@@ -47,7 +47,8 @@ def print_outcomes(plan: Plan, outcomes: Mapping[str, Outcome], project: Project
         console.print(table)
     for outcome in outcomes.values():
         if outcome.partial:
-            console.print(f"{outcome.model} {short(outcome.partial)} is not over: it is missing again when it is.")
+            what = f"{outcome.model} {short(outcome.partial)} is partial"
+            console.print(f"{what}: the interval has not ended yet, and is built again once it has.")
         if outcome.rowless:
             cadence = project.models[outcome.model].cadence
             none = f"{amount(outcome.rowless.count(cadence), cadence)}: {short(outcome.rowless)}"
@@ -72,7 +73,7 @@ def print_outcomes(plan: Plan, outcomes: Mapping[str, Outcome], project: Project
         console.print(styled("[yellow]{} waits[/] for {} {}", stuck.model, stuck.upstream, short(stuck.needs)))
     if plan.blocked or not all(o.ok for o in outcomes.values()):
         console.print(
-            styled("What is green is kept. After mending the cause: [bold]{}[/]", apply_command(plan.request))
+            styled("Intervals that passed are kept. Once the cause is mended: [bold]{}[/]", apply_command(plan.request))
         )
 
 

@@ -219,7 +219,7 @@ def _print_next(
         case Step.COLLIDES:
             other = collisions[0].plan.id
             abandon = Text(f"backfill abandon {other}", style="bold")
-            promoted = f"Next: wait until plan {other} is promoted, by the code that it is of, or end it: "
+            promoted = f"Next: wait until plan {other} is promoted (from the code that it was made with), or drop it: "
             out().print(Text(promoted) + abandon + "; then plan again")
         case Step.CLOSED:
             out().print(f"Nothing to build, and {plan.environment} cannot move yet:")

@@ -41,4 +41,4 @@ def hint(findings: Sequence[Gap]) -> str:
     """One line below a plan; empty when nothing blocks."""
     blocking = sum(f.blocking for f in findings)
     things = "1 thing that has" if blocking == 1 else f"{blocking} things that have"
-    return f"Preflight finds {things} to be mended before this is promoted: backfill preflight" if blocking else ""
+    return f"Preflight finds {things} to mend before this can be promoted: backfill preflight" if blocking else ""

@@ -16,8 +16,8 @@ from backfill_assets.state.text_checks import TextCheck
 def text_line(text: ChangedText, project: Project) -> str:
     """What is compared of a model that counts as unchanged."""
     return (
-        f"{text.model} counts as unchanged, but version {text.version} was built by another text: "
-        f"apply compares {_count(text.model, text.intervals, project)} of both"
+        f"{text.model} counts as unchanged, but version {text.version} was built from another text of it: "
+        f"apply computes {_count(text.model, text.intervals, project)} from both and compares them"
     )
 
 

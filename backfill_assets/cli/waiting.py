@@ -50,4 +50,4 @@ def print_waiting(found: Waiting, who: str) -> None:
         console.print(Text(one_line(f"Nothing waits for {who or 'anybody'}.")))
     if found.other_code:
         names = ", ".join(record.id for record in found.other_code)
-        console.print(Text(f"Of other code, so that it cannot be told here: {names}", style="dim"))
+        console.print(Text(f"Made from other code than the loaded, so it cannot be told here: {names}", style="dim"))

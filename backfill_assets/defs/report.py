@@ -218,7 +218,7 @@ def _remedy(project: Project, outcome: Outcome) -> str:
 def held_text(why: str, *, goes_on: bool = True) -> str:
     """Why a run ended before all was begun: it does not wait, or nothing `goes_on` with its plan, which has ended."""
     fix = "launch the same again then: it goes on from there" if goes_on else "launch it again if it is to be built"
-    return f"nothing more was begun: {why}\nfix: {fix}"
+    return f"stopped before all batches had begun: {why}\nfix: {fix}"
 
 
 def done_text(project: Project, model: Model, outcome: Outcome) -> str:

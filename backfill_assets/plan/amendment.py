@@ -60,7 +60,7 @@ class Amendment:
         """A sentence for each difference."""
         return (
             *(f"since plan {self.plan}: {_release_text(one)}" for one in self.releases),
-            *(f"since plan {self.plan}: {one.model} {one.intervals} came to it" for one in self.intervals),
+            *(f"since plan {self.plan}: {one.model} {one.intervals} was added" for one in self.intervals),
             *(f"since plan {self.plan}: {_source_text(one)}" for one in self.sources),
         )
 

@@ -120,9 +120,7 @@ def batch_size(pace: Pace | None, machine: Machine, count: int, cadence: Cadence
     size = ceil(count / ceil(count / most - SOME_MORE))
     words = f"batches of {amount(size, cadence)}"
     if most == fits:
-        return Sized(
-            size=size, why=f"{words}: what more of them read is too much for {size_of(machine.memory)} of memory"
-        )
+        return Sized(size=size, why=f"{words}: larger batches would not fit into {size_of(machine.memory)} of memory")
     if most == MOST_INTERVALS:
         return Sized(size=size, why=f"{words}: a commit holds no more")
     if seldom > minute:
@@ -150,4 +148,4 @@ def _whole(pace: Pace) -> str:
     names = listed(name for name, _ in pace.whole)
     are = "are" if len(pace.whole) > 1 else "is"
     size = size_of(sum(size for _, size in pace.whole))
-    return f"{names} {are} not laid out by the model's days, each batch reads all {size}"
+    return f"{names} {are} not partitioned by the model's days, so each batch reads all {size}"

@@ -56,7 +56,7 @@ class ChangedText:
 def remedy(project: Project, model: str) -> str:
     """What helps where a model's text gives other rows than the version that it counts as."""
     if model in project.overrides:
-        return "correct the text, or take its `same_as` out, then backfill apply: it is a version of its own then"
+        return "correct the text, or remove its `same_as`, then backfill apply: it becomes a version of its own"
     return (
         'correct the text, or make it a version of its own: `code_version: "2"` in the header, then backfill apply '
         "(and report the two texts: the comparison of code should have told them apart)"

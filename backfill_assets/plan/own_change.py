@@ -17,8 +17,8 @@ _DECIDING = (
 """What of a header decides rows."""
 UNTOLD = "its code, or the columns of what it reads, changed"
 """Where its text is the same, and its record does not say what its sources were."""
-WHOLE_BY_NOW = "it could not be taken apart here, so that it is compared as a whole"
-APART_BY_NOW = "it is taken apart by now, and was compared as a whole when it was published"
+WHOLE_BY_NOW = "its column lineage is unknown here, so it is compared as a whole"
+APART_BY_NOW = "its column lineage is known now, and was not when it was published"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -108,7 +108,7 @@ def _from_a_day(project: Project, facts: Facts, request: Request, first: datetim
         name, said = next(iter(other.items()))
         raise PlanError(
             f"the new logic of {name} cannot begin with a day",
-            why=f"{said[0]}: hours would be twice or nowhere between the older days and the newer ones",
+            why=f"{said[0]}: between the older days and the newer ones, hours would be there twice or be missing",
             fix="compute all of it, without --forward-only",
         )
     for name in changed:

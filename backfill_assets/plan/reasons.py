@@ -70,7 +70,7 @@ def _read_then(itself: OwnChange | None, upstream: str) -> set[str]:
 
 def _whole(project: Project, name: str) -> str:
     why = project.whole.get(name)
-    return f"its code cannot be taken apart ({why})" if why else "its code cannot be taken apart"
+    return f"its column lineage is unknown ({why})" if why else "its column lineage is unknown"
 
 
 def reads_of(signature: Signature, upstream: str) -> dict[str, set[str]]:

@@ -71,7 +71,8 @@ def kept_reason(project: Project, facts: Facts, name: str, change: TableChange, 
         if adopted:
             return adopted_note(project.models[name], adopted)
         older = computed_by_older_logic(pointer) if not facts.keeps_older else NOTHING
-        stays = f"complete; {older} stays of older logic: a plan without --start and --end replaces it as a whole"
+        replaced = "a plan without --start and --end replaces it as a whole"
+        stays = f"complete; {older} still has rows of the previous logic: {replaced}"
         return stays if older else "complete and audited"
     if pointer and pointer.version == project.fingerprints[name]:
         return "only its view changes: the tables stay, nothing to compute"

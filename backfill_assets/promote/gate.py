@@ -382,7 +382,7 @@ def texts_hold(case: Case) -> Iterator[Obstacle]:
     for one in unchecked(found, case.facts.text_checks):
         yield Obstacle(
             model=one.model,
-            what=f"counts as unchanged, but another text built {one.version}, and the two were not compared",
+            what=f"counts as unchanged, but another text of it built {one.version}, and the two were not compared",
             remedy=apply_command(case.request, one.model),
         )
     for check in refuted(found, case.facts.text_checks):

@@ -195,8 +195,8 @@ def parallel_plan_text(beside: ParallelPlan) -> str:
 
 _AGAIN: Mapping[Again, str] = {
     Again.CONTINUES: "goes on with it",
-    Again.REPLACES: "makes another plan by now, which replaces it",
-    Again.ANOTHER: "does not go on with it by now",
+    Again.REPLACES: "would now make another plan, which replaces it",
+    Again.ANOTHER: "no longer continues it",
 }
 
 

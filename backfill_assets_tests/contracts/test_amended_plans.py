@@ -167,7 +167,7 @@ def test_a_resumed_plan_says_what_came_to_it(tmp_path: Path, capsys: pytest.Capt
     [other] = started.amendment.releases
     assert not other.intervals and "the plan replaces that" in started.amendment.words[0]
     print_amendment(started.amendment)
-    assert "2024-01-05 came to it" in capsys.readouterr().out
+    assert "2024-01-05 was added" in capsys.readouterr().out
 
 
 def test_who_looks_at_a_stored_plan_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -180,9 +180,9 @@ def test_who_looks_at_a_stored_plan_is_told(tmp_path: Path, capsys: pytest.Captu
     found = preview(later, Request())
     assert found.claim.continues and found.claim.continues.id == plan and found.amendment
     words = found.amendment.words
-    assert any("2024-01-05 came to it" in sentence for sentence in words)
+    assert any("2024-01-05 was added" in sentence for sentence in words)
     print_amendment(found.amendment)
-    assert "2024-01-05 came to it" in capsys.readouterr().out
+    assert "2024-01-05 was added" in capsys.readouterr().out
     [waiting] = read_waiting(later).plans
     assert waiting.plan.id == plan and "shows" in waiting.amendment.words[0]
     assert waiting.to_json()["amendment"] == to_plain(waiting.amendment)

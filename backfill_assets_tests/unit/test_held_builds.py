@@ -265,7 +265,10 @@ def test_the_job_takes_what_the_command_takes(place: Place, instance: dg.Dagster
     result = execute(place, instance, "apply", no_wait=True)
     said = failure_of(result, "build_what_is_missing")
     assert not result.success and not place.opened
-    assert said.startswith("nothing more was begun: heavy builds run in windows (") and "it goes on from there" in said
+    assert (
+        said.startswith("stopped before all batches had begun: heavy builds run in windows (")
+        and "it goes on from there" in said
+    )
     assert execute(place, instance, "apply", outside_windows="the board meets").success
     reasons = {e.reason for e in place.control.ledger.entries() if e.kind is Kind.STARTED}
     assert reasons == {"outside of the windows: the board meets"}
@@ -282,7 +285,7 @@ def test_ranges_take_it_from_tags(
     result = materialize(place, instance, "base", last=KEYS[1], tags=tags)
     assert result.success is ok and bool(place.opened) is ok
     if not ok:
-        assert "nothing more was begun: heavy builds run in windows (" in failure_of(result, "base")
+        assert "stopped before all batches had begun: heavy builds run in windows (" in failure_of(result, "base")
 
 
 class Pause:
@@ -325,7 +328,10 @@ def test_a_run_whose_plan_is_abandoned_in_the_pause(
     done = execute(place, instance, "apply") if way == "job" else materialize(place, instance, "base", last=KEYS[1])
     said = failure_of(done, "build_what_is_missing" if way == "job" else "base")
     assert not done.success and pause.looks == 1 and not place.opened
-    assert re.search(r"nothing more was begun: plan \w+ was abandoned at ", said) and "fix: launch it again if" in said
+    assert (
+        re.search(r"stopped before all batches had begun: plan \w+ was abandoned at ", said)
+        and "fix: launch it again if" in said
+    )
 
 
 def test_routine_runs_are_first_in_the_queue(place: Place) -> None:

@@ -22,8 +22,8 @@ def test_another_persons_plan(tmp_path: Path) -> None:
     assert f"plan {other} (by ana" in said
     last = said.splitlines()[-1]
     assert last == (
-        f"Next: wait until plan {other} is promoted, by the code that it is of, or end it: backfill abandon {other}; "
-        "then plan again"
+        f"Next: wait until plan {other} is promoted (from the code that it was made with), or drop it: "
+        f"backfill abandon {other}; then plan again"
     )
     told = backfill_here("plan", "--json", project=root, user="bo").json["next"]
     assert NextStep(**told) == NextStep(Step.COLLIDES)

@@ -33,7 +33,7 @@ def test_columns_that_nobody_declares(tmp_path: Path, capsys: pytest.CaptureFixt
     found = read(tmp_path)
     print_lineage(found, "score", {})
     said = capsys.readouterr().out
-    assert "nobody looks into its code" in said and "they are known when it is built" in said
+    assert "its column lineage is unknown" in said and "they are known when it is built" in said
     assert "is read by" in said and "after" in said
     with pytest.raises(UsageError, match=r"nobody knows whether score has a column roi.*\n.*declares none") as error:
         print_lineage(found, "score.roi", {})

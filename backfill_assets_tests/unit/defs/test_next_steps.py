@@ -80,7 +80,8 @@ def test_what_waits_for_its_own_code(instance: dg.DagsterInstance) -> None:
     plan = live(built)
     [one] = promote_plan(place).waiting
     assert one.waits("backfill promote") == (
-        f"plan {plan} waits, and is not of the loaded code: check out the code that plan {plan} was made of; "
+        f"plan {plan} is not promoted, and was made from other code than the loaded: "
+        f"check out the code that plan {plan} was made of; "
         f"or end it and make one of the loaded code: `backfill abandon {plan}`, then `backfill apply`"
     )
     with pytest.raises(PlanError, match="which the loaded code does not know"):

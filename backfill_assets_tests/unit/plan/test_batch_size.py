@@ -63,17 +63,18 @@ def test_few_batches_where_each_reads_everything() -> None:
     """The trial's 2,406 days of orders and their lines: 27 batches read all of both 27 times."""
     assert size(WHOLE, 2406) == 2406
     assert why(WHOLE, 2406) == (
-        "one batch: raw.lines and raw.orders are not laid out by the model's days, each batch reads all 3.2 GB"
+        "one batch: raw.lines and raw.orders are not partitioned by the model's days, so each batch reads all 3.2 GB"
     )
     assert size(replace(WHOLE, each=0.7), 2406) == 482
-    assert why(replace(WHOLE, each=0.7), 2406).startswith("batches of 482 days: raw.lines and raw.orders are not laid")
+    said = why(replace(WHOLE, each=0.7), 2406)
+    assert said.startswith("batches of 482 days: raw.lines and raw.orders are not partitioned")
 
 
 def test_no_more_than_fits_the_memory() -> None:
     """What is large is divided, even where each part reads all of it again."""
     small = Machine(cores=2, memory=1 << 28)
     assert size(WHOLE, 2406, small) < 500
-    assert why(WHOLE, 2406, small).endswith("what more of them read is too much for 268 MB of memory")
+    assert why(WHOLE, 2406, small).endswith("larger batches would not fit into 268 MB of memory")
 
 
 def test_an_interval_that_takes_hours_is_a_batch() -> None:

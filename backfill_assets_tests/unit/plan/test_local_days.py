@@ -153,7 +153,7 @@ def test_a_change_of_the_zone_in_plain_words() -> None:
     assert plan.because["d"] == ("its days are those of Asia/Tokyo; prod shows it by those of UTC",)
     with pytest.raises(PlanError, match="cannot begin with a day") as caught:
         make_plan(project, facts, Request(forward_only=utc("2024-01-05")))
-    assert "hours would be twice or nowhere" in caught.value.why
+    assert "hours would be there twice or be missing" in caught.value.why
 
 
 def test_settled_by_local_days() -> None:

@@ -139,7 +139,7 @@ def test_a_reader_of_other_code_is_selected_as_well(world: World) -> None:
 def test_a_range_leaves_it(world: World) -> None:
     """Days of it by themselves would be an island of the newer logic."""
     plan = world.plan(Request(start=days("03").start))
-    assert plan.stages == () and "2024-01-01..2024-01-05 stays of older logic" in plan.kept["day"]
+    assert plan.stages == () and "2024-01-01..2024-01-05 still has rows of the previous logic" in plan.kept["day"]
 
 
 NEXT_DAY = utc("2024-01-12T12:00")

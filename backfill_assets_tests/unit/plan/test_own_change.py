@@ -181,7 +181,7 @@ def test_what_of_the_code_makes_it_one_whole(tmp_path: Path) -> None:
     (root / "models" / "total.py").write_text(python.replace("fillna(0)", "fillna(1)"))
     for _ in range(2):
         because = planned(root).because
-        why = "its code cannot be taken apart (models/total.py:9: DataFrame.fillna)"
+        why = "its column lineage is unknown (models/total.py:9: DataFrame.fillna)"
         assert because["total"] == (OWN_CODE, f"{why}: it is compared as a whole")
-        why = "its code cannot be taken apart (models/again.py:9: DataFrame.fillna)"
+        why = "its column lineage is unknown (models/again.py:9: DataFrame.fillna)"
         assert because["again"] == (f"{why}, so any change of total counts",)
