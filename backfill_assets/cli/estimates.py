@@ -23,18 +23,15 @@ def estimate_lines(estimate: PlanEstimate) -> list[Text]:
     """
     if not estimate.stages:
         return []
-    names = [*(stage.model for stage in estimate.stages), TOTAL]
-    works = [*(_work(stage) for stage in estimate.stages), ""]
-    wide, wider = max(map(len, names)), max(map(len, works))
-    takes = [*(stage.takes for stage in estimate.stages), estimate.total]
+    works = [_work(stage) for stage in estimate.stages]
+    wide, wider = max(len(s.model) for s in estimate.stages), max(map(len, works))
     found: list[Text] = []
-    for name, work, one in zip(names, works, takes, strict=True):
-        found.append(Text.assemble((name.ljust(wide), "bold"), f"  {work.ljust(wider)}  ", _numbers(estimate, one)))
-        if name is TOTAL:
-            found[-1].append(one.basis, style="dim")
-        else:
-            found[-1].rstrip()
-            found.append(Text(f"  {one.basis}", style="dim"))
+    for stage, work in zip(estimate.stages, works, strict=True):
+        numbers = _numbers(estimate, stage.takes).rstrip()
+        found.append(Text.assemble((stage.model.ljust(wide), "bold"), f"  {work.ljust(wider)}  {numbers}"))
+        found.append(Text(f"  {stage.takes.basis}", style="dim"))
+    total = estimate.total
+    found.append(Text.assemble((TOTAL.ljust(wide), "bold"), f"  {_numbers(estimate, total)}", (total.basis, "dim")))
     return found
 
 

@@ -441,7 +441,7 @@ def test_what_a_person_reads() -> None:
         "  from 3 batches of this version, 810 days",
         "roi_analysis          540 days in 6 batches  ≈ 46–86 s  ≈ 540 k rows",
         "  from 3 batches of version ab12 (other logic)",
-        "total                                        ≈ 1.5–3.1 min  ≈ 1.1 M rows  plus starting Spark",
+        "total                 ≈ 1.5–3.1 min  ≈ 1.1 M rows  plus starting Spark",
     ]
     assert "  EUR 0.25–0.51  " in plain(a_plan(*stages, price=CORES))[-1]
     assert not any("EUR" in line for line in plain(a_plan(*stages, price=CORES))[:-1])
