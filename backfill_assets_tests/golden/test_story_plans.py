@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from backfill_assets.app.next_step import next_step
+from backfill_assets.app.next_step import Step, next_step
 from backfill_assets.cli.plan_markdown import plan_markdown
 from backfill_assets.cli.plan_text import print_plan
 from backfill_assets.cli.plans import claim_json, print_abandoned, print_claim
@@ -408,3 +408,7 @@ def test_nothing_to_do(tmp_path: Path, check: Callable[..., None]) -> None:
     """Prod shows what the code says."""
     story = Story(tmp_path)
     check(story, made(story.code, story.facts(), Request()))
+
+
+def test_the_schema_names_each_next_step() -> None:
+    assert SCHEMA["properties"]["next"]["properties"]["step"]["enum"] == [step.value for step in Step]

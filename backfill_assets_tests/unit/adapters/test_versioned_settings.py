@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,6 @@ def test_plans_say_it(folder: Path, tmp_path: Path) -> None:
     project = small_project(tmp_path / "p", days=2)
     said = backfill_here("plan", project=project)
     assert f"Nothing can be built. {folder}/spark-defaults.conf:4 sets {ANSI}" in " ".join(said.out.split())
+    assert said.out.splitlines()[-1] == "Next: mend Spark's configuration as said above, then plan again"
+    machine = backfill_here("plan", "--json", project=project)
+    assert json.loads(machine.out)["next"] == {"step": "configuration", "command": ""}
