@@ -41,7 +41,7 @@ def print_adopted(done: Adopted, environment: str) -> None:
 
 
 def adopted_json(done: Adopted) -> dict[str, object]:
-    """The same as plain values; ends of intervals are exclusive."""
+    """What was adopted as plain values; ends of intervals are exclusive."""
     return {
         "model": done.model,
         "version": done.version,
@@ -78,7 +78,7 @@ def print_drafted(done: Drafted) -> None:
 
 
 def drafted_json(done: Drafted) -> dict[str, object]:
-    """The same as plain values."""
+    """A drafted model as plain values."""
     return {
         "written": list(done.written),
         "left": [{"file": path, "why": why} for path, why in done.left],

@@ -46,7 +46,7 @@ def print_consumers(project: Project, pins: Sequence[PinnedConsumer]) -> None:
 
 
 def consumers_json(project: Project, pins: Sequence[PinnedConsumer]) -> dict[str, object]:
-    """The same as plain values."""
+    """Consumers as plain values."""
     kept = {pin.consumer: pin.to_json() for pin in pins}
     today, limit = project.settings.now().date(), project.settings.consumers_stale_days
     return {

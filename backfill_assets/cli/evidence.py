@@ -41,7 +41,7 @@ def print_any(found: Evidence | ReleaseEvidence) -> None:
 
 
 def any_json(found: Evidence | ReleaseEvidence) -> dict[str, object]:
-    """The same as plain values."""
+    """Either kind of packet as plain values."""
     return packet_json(found) if isinstance(found, ReleaseEvidence) else evidence_json(found)
 
 
@@ -61,7 +61,7 @@ def print_packet(found: ReleaseEvidence) -> None:
 
 
 def packet_json(found: ReleaseEvidence) -> dict[str, object]:
-    """The same as plain values."""
+    """A release's packet as plain values."""
     return {
         "release": found.said["release"],
         "location": found.location,
@@ -74,7 +74,7 @@ def packet_json(found: ReleaseEvidence) -> dict[str, object]:
 
 
 def evidence_json(made: Evidence) -> dict[str, object]:
-    """The same as plain values."""
+    """A plan's packet as plain values."""
     return {
         "plan": made.packet.plan.id,
         "location": made.location,

@@ -57,7 +57,7 @@ def print_withdrawn(done: Sequence[Withdrawn], project: Project) -> None:
 
 
 def withdrawn_json(done: Sequence[Withdrawn]) -> dict[str, object]:
-    """The same as plain values."""
+    """What was withdrawn as plain values."""
     return {
         "withdrawn": [
             {"model": d.model, "version": d.version, "named": d.named, "intervals": d.intervals.to_plain()}

@@ -33,7 +33,7 @@ def print_pinned(done: Pinned) -> None:
 
 
 def pinned_json(done: Pinned) -> dict[str, object]:
-    """The same as plain values."""
+    """A pin that was set as plain values."""
     return {
         **done.pin.to_json(),
         "before": done.before and done.before.to_json(),
@@ -67,7 +67,7 @@ def print_unpinned(done: Unpinned) -> None:
 
 
 def unpinned_json(done: Unpinned) -> dict[str, object]:
-    """The same as plain values."""
+    """Pins that were taken off as plain values."""
     return {
         "consumer": done.consumer,
         "environment": done.environment,

@@ -36,7 +36,7 @@ def print_claim(claim: Claim) -> None:
 
 
 def claim_json(claim: Claim) -> dict[str, object]:
-    """The same as plain values."""
+    """How a plan stands to open ones as plain values."""
     return {
         "continues": claim.continues and claim.continues.id,
         "supersedes": [r.id for r in claim.supersedes],

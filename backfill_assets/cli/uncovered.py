@@ -25,7 +25,7 @@ def print_uncovered(found: Sequence[Uncovered]) -> None:
 
 
 def uncovered_json(found: Sequence[Uncovered]) -> list[dict[str, object]]:
-    """The same as plain values."""
+    """What has no source rows as plain values."""
     return [
         {
             "source": gap.source,

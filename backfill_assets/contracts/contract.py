@@ -40,7 +40,7 @@ class Contract:
 
     @property
     def time_zone(self) -> str:
-        """That zone; empty: UTC."""
+        """The time zone of `cadence`; "": UTC."""
         return self.cadence.partition(" in ")[2]
 
 

@@ -217,7 +217,7 @@ def accepted_by(packet: Packet, finding: FindingPart) -> str:
 
 
 def reminders(packet: Packet) -> list[str]:
-    """What nobody may overlook."""
+    """Sentences for the packet's top: partial history, status, failed audits, open findings, what was not compared."""
     said = [sentence for m in packet.models for sentence in (*partial(m), *unsettled(m))]
     said += [f"{sentence[0].upper()}{sentence[1:]}." for sentence in packet.plan.amended]
     said += rules_notes(packet)

@@ -44,7 +44,7 @@ def unproved(project: Project, facts: Facts, name: str) -> tuple[str, ...]:
 
 
 def other_days(project: Project, facts: Facts, name: str) -> tuple[str, ...]:
-    """That a model's days are others than those of the version that is shown; nothing where they are not."""
+    """One sentence where the model's time zone is another than the shown version's; none otherwise."""
     then, now = facts.zones.get(name, project.models[name].time_zone), project.models[name].time_zone
     if then == now:
         return ()

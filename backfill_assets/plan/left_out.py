@@ -49,7 +49,7 @@ class LeftOut:
         return f"put `end: {day_text(end)}` in {self.place}, or take its `end:` out"
 
     def of(self, lost: Ranges) -> Ranges:
-        """What of a loss, of the model or of one that reads it, it is the cause of."""
+        """The part of `lost` that lies before this `start:`, or after this `end:`."""
         return lost.until(self.bound) if self.key == "start" else lost - lost.until(self.bound)
 
 

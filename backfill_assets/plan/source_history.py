@@ -96,7 +96,7 @@ class TouchedSince:
         self._commits = [c.commit for c in self._changes]
 
     def since(self, said: Pin, began: datetime) -> Reached:
-        """Of what came after what a batch read that `began` then."""
+        """The intervals touched by changes of the source after the pin `said`, for a batch that began at `began`."""
         if "commit" not in said or _anew(said, self._history):
             return touched_by(self._model, changes_since(said, began, self._history), self._back)
         at = bisect_right(self._commits, cast(int, said["commit"]))

@@ -138,7 +138,7 @@ def audits_json(audits: Iterable[Audit]) -> list[dict[str, object]]:
 
 
 def audits_from_json(said: Sequence[Mapping[str, Any]]) -> tuple[Audit, ...]:
-    """The same back."""
+    """Audits from the JSON that `audits_json` wrote."""
     return tuple(Audit(name=a["name"], kind=a["kind"], arguments=a["arguments"], blocking=a["blocking"]) for a in said)
 
 

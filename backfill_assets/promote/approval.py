@@ -75,7 +75,7 @@ class ApprovalSubject:
 
     @property
     def asked(self) -> tuple[Owned, ...]:
-        """The same in one."""
+        """Whose approval is asked for: one `Owned` an owner, for which models and in which roles."""
         return tuple(Owned(owner=o, models=models, roles=self.roles[o]) for o, models in self.owners.items())
 
 

@@ -164,5 +164,5 @@ class Cases:
         return stored_plan(self.control, record.id)
 
     def request(self, record: PlanRecord) -> Request:
-        """What somebody asked for when it was made."""
+        """The request that a stored plan was made for."""
         return stored_request(self.control, record.id)

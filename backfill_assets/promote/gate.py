@@ -94,7 +94,7 @@ def audited(case: Case) -> Iterator[Obstacle]:
 
 
 def with_rows(case: Case) -> Iterator[Obstacle]:
-    """It was computed, not declared complete."""
+    """Obstacles: intervals that were declared empty and never computed."""
     for w in case.wanted.wanted:
         if w.hollow:
             yield Obstacle(
@@ -107,7 +107,7 @@ def with_rows(case: Case) -> Iterator[Obstacle]:
 
 
 def from_rows(case: Case) -> Iterator[Obstacle]:
-    """It was computed from rows that were computed."""
+    """Obstacles: intervals computed from an upstream interval that was declared empty."""
     for w in case.wanted.wanted:
         model = case.project.models[w.model]
         for name, upstream in upstream_models(case.project, model).items():
@@ -361,7 +361,7 @@ def accepted(case: Case) -> Iterator[Obstacle]:
 
 
 def as_expected(case: Case) -> Iterator[Obstacle]:
-    """It moved as whoever promotes expects, whatever others accepted."""
+    """Obstacles: this promotion's `--expect` options that the comparison contradicts, whatever others accepted."""
     yield from case.surprises
 
 

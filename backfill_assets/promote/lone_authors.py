@@ -23,5 +23,5 @@ def lone_author_words(owners: Collection[str], rules: Rules, authors: Collection
 
 
 def lone(owners: str) -> str:
-    """That nobody else may."""
+    """The sentence that only the plan's author could approve for these owners."""
     return f"nobody but the plan's author may approve for {owners}"

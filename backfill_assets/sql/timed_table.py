@@ -18,7 +18,7 @@ class TimedTable:
     cadence: Cadence | None = None
 
     def type(self, column: str) -> str:
-        """Of a column; "" where nobody knows it."""
+        """The column's Spark SQL type; "" where it is unknown."""
         return next((c.type or "" for c in self.columns if c.name.lower() == column.lower()), "")
 
     @property

@@ -45,7 +45,7 @@ class Pieces:
         return Ranges(tuple(Interval(instant(a), instant(b)) for a, b in zip(starts, ends, strict=True)))
 
     def where(self, mine: Flags | Numbers) -> Pieces:
-        """Those of them."""
+        """The pieces that a mask, or places, select."""
         return Pieces(
             start=self.start[mine], end=self.end[mine], commit=self.commit[mine], rows=self.rows[mine],
             whole=self.whole[mine], load=self.load,
@@ -64,7 +64,7 @@ class Pieces:
         return found[0] if len(found) == 1 else _all(self, found)
 
     def without(self, ranges: Ranges) -> Pieces:
-        """What of them is not."""
+        """The pieces outside of these ranges, cut at their edges."""
         if not len(self):
             return self
         span = Interval(instant(int(self.start[0])), instant(int(self.end[-1])))
@@ -119,12 +119,12 @@ class BuiltEntries(LazySequence[Source]):
         return BuiltEntries(single, tuple(p.within(ranges) for p in self.pieces))
 
     def without(self, ranges: Ranges) -> BuiltEntries:
-        """What of them is not."""
+        """The pieces outside of these ranges, cut at their edges."""
         single = [(part, entry) for whole, entry in self.single for part in Ranges((whole,)) - ranges]
         return BuiltEntries(single, tuple(p.without(ranges) for p in self.pieces))
 
     def beside(self, others: Iterable[Source], pieces: Iterable[Pieces]) -> BuiltEntries:
-        """These and others."""
+        """Both sets of entries together."""
         return BuiltEntries(sorted([*self.single, *others], key=_start), (*self.pieces, *pieces))
 
     @property

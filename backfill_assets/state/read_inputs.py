@@ -30,7 +30,7 @@ class ReadInputs:
 
     @classmethod
     def of(cls, ledger: Ledger, models: Collection[str]) -> ReadInputs:
-        """Of these models."""
+        """The recorded inputs of every BUILT entry of these models, read from the ledger."""
         import numpy as np
 
         where = {"kind": [Kind.BUILT.value], "model": list(models)}

@@ -52,7 +52,7 @@ class Settling:
         return (self.since_days if calendar.time_zone else self.since).get(model)
 
     def open_to_change(self, model: str, calendar: Calendar, shown: Ranges) -> Ranges:
-        """What of it a routine run may replace by now."""
+        """The part of `shown` that is in the model's settling window; nothing while this clock is behind."""
         return NOTHING if self.behind else self.provisional(model, calendar, shown)
 
 
