@@ -84,7 +84,7 @@ def print_cleared(found: Housework, swept: Cleanup, joined: Mapping[str, str], r
 
 
 def janitor_json(done: Cleared) -> dict[str, object]:
-    """What a janitor's run found as plain values; `removed` is null for a dry run, and so is what came of what is to be joined."""
+    """What a janitor found as plain values; `removed`, and what came of joining tables, is null for a dry run."""
     found, rounds, swept = done.found, done.found.rounds, done.swept
     return {
         "goes": [_table_json(g.table) | {"why": g.why, "since": g.since.isoformat()} for g in rounds.goes],
