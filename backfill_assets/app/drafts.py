@@ -12,6 +12,7 @@ from backfill_assets.adapters.adoption import reading
 from backfill_assets.adapters.drafting import Guess, guess, tables_in
 from backfill_assets.app.context import Context
 from backfill_assets.core.errors import Problem, StateError
+from backfill_assets.files.saving import save_text
 from backfill_assets.sql.text import quoted
 
 _PLAIN = re.compile(r"[A-Za-z_/][\w./-]*", re.ASCII)
@@ -56,7 +57,7 @@ def draft_models(context: Context, where: str) -> Drafted:
         path = f"{FOLDER}/models/{said.name}.sql"
         if said.name in context.project.models:
             left.append((path, f"there is a model {said.name}"))
-        elif _write(root / path, _model(said)):
+        elif save_text(root / path, _model(said), new=True):
             written.append(path)
         else:
             left.append((path, "it is there already"))
@@ -69,24 +70,9 @@ def draft_models(context: Context, where: str) -> Drafted:
     return Drafted(written=tuple(written), left=tuple(left), guesses=tuple(guesses))
 
 
-def _write(path: Path, text: str) -> bool:
-    """Write a file that is not there yet; whether it was not."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        return False
-    except OSError as error:
-        raise StateError(
-            f"{path} cannot be written", why=error.strerror or str(error), fix="make room for it"
-        ) from None
-    return True
-
-
 def _add_sources(path: Path, guesses: Sequence[Guess]) -> str | None:
     """Write the file, or below what it has the entries that it lacks; why nothing was written, if so."""
-    if _write(path, "\n".join([*_HEAD, *_entries(guesses), ""])):
+    if save_text(path, "\n".join([*_HEAD, *_entries(guesses), ""]), new=True):
         return None
     try:
         text = path.read_bytes().decode()

@@ -9,7 +9,8 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backfill_assets.core.errors import Problem, ProjectError, StateError
+from backfill_assets.core.errors import Problem, ProjectError
+from backfill_assets.files.saving import save_text
 from backfill_assets.importing.found import Left, ReadSource, TranslatedModel, Translation
 from backfill_assets.project.files import MODELS_FOLDER, model_files
 from backfill_assets.project.records import no_records
@@ -66,7 +67,7 @@ def import_project(root: Path, tool: str, origin: Path, start: date | None = Non
         consumers = ""
     if lacks:  # what the entries name, for when they are added
         for path, text in seeds.items():
-            _save(root / path, text, new=True)
+            save_text(root / path, text, new=True)
     written = _write(root, fresh, sources if needed else "", seeds if needed else {}, consumers)
     for left in found.left:
         name = left.model.split(".")[-1].lower()
@@ -84,7 +85,7 @@ def import_project(root: Path, tool: str, origin: Path, start: date | None = Non
         checks=(*found.checks, *(c for n, s in found.sources.items() if n in read for c in s.checks)),
         left=tuple(found.left), remarks=tuple(found.remarks), missing=missing,
     )  # fmt: skip
-    _save(root / REPORT, report(tool, done))
+    save_text(root / REPORT, report(tool, done))
     return done
 
 
@@ -205,7 +206,7 @@ def _lay(
     if sources:
         (trial / _SOURCES).write_text(sources, encoding="utf-8")
     for path, text in seeds.items():
-        _save(trial / path, text)
+        save_text(trial / path, text)
     files = {trial / MODELS_FOLDER / f"{n}.sql": n for n in fresh}
     for file, name in files.items():
         file.write_text(fresh[name].text, encoding="utf-8")
@@ -241,27 +242,9 @@ def _write(
         texts = {"backfill.yml": _SETTINGS, **texts}
     written: list[str] = []
     for path, text in texts.items():
-        if _save(root / path, text, new=True):
+        if save_text(root / path, text, new=True):
             written.append(path)
     return written
-
-
-def _save(path: Path, text: str, *, new: bool = False) -> bool:
-    """Write a file; with `new`, only one that is not there. Whether it was written."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if new:
-            with path.open("x", encoding="utf-8") as file:
-                file.write(text)
-        else:
-            path.write_text(text, encoding="utf-8")
-    except FileExistsError:
-        return False
-    except OSError as error:
-        raise StateError(
-            f"{path} cannot be written", why=error.strerror or str(error), fix="make room for it"
-        ) from None
-    return True
 
 
 def _entry(source: ReadSource) -> dict[str, object]:

@@ -46,7 +46,7 @@ def print_applied(context: Context, built: Built, checked: Checked, *, last: boo
 
 
 def applied_json(built: Built, checked: Checked) -> dict[str, object]:
-    """What an apply did as plain values; `maintenance` where there are windows, `held` where it ended before all began."""
+    """What an apply did as plain values; `maintenance` where there are windows, `held` where not all of it began."""
     return {
         **({"maintenance": started.to_json()} if (started := built.started.maintenance) else {}),
         **({"held": built.held} if built.held else {}),
