@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from backfill_assets.core.errors import PlanError, UsageError
@@ -140,75 +140,15 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
     listing = views(project, facts, mine)
     renamed = {n: found for n in selected if n not in back and (found := renaming(project, facts, n))}
     strategies_of = strategies(mine, {}, dict(request.strategies), reverted=back, listing=listing, renamed=renamed)
-    copies: dict[str, Copied] = {}
-    stages: list[Stage] = []
-    blocked: list[Blocked] = []
-    kept: dict[str, str] = {}
-    pointers = facts.environment.pointers
-    staying = {name: kept_older(pointers.get(name), project.fingerprints[name]) for name in project.models}
-    complete = {name: facts.coverage[name].complete | staying[name] for name in project.models}
-    building: dict[str, Ranges] = {}
-    later: dict[str, Ranges] = {}
-    reads_empty: set[str] = set()
-    asked = Ranges()
+    walk = _Walk(project=project, facts=facts, request=request, unbounded=unbounded)
     for name in names:
-        model, version, have = project.models[name], project.fingerprints[name], facts.coverage[name]
-        in_range = asked_of(project, facts, request, name)
         if name in replacing:
-            patch, shown_here = replacing[name], pointers[name].covers - have.lapsed
-            later[name] = to_come(model, pointers[name], have.lapsed, facts.now)
-            reason = replaced_reason(facts, model, replacing)
-            reason += f"; {later[name]} follows by the next plan" if later[name] else ""
-            stages.extend(_patch_stages(project, facts, name, patch, reason))
-            asked, building[name] = asked | in_range, patch.intervals
-            complete[name] = patch.intervals | shown_here
-            continue
-        want = in_range if name in dict(request.strategies) else in_range - staying[name]
-        if request.ignore_cron:
-            have = have.without(
-                outdated_partial(model, have, _upstreams_now(project, facts, model, building), facts.sources)
-            )
-        asked = asked | in_range
-        recheck = want & have.unaudited
-        if recheck:
-            count = recheck.count(model.cadence)
-            stages.append(AuditStage(model=name, version=version, intervals=recheck, count=count))
-        missing = want - have.complete - have.unaudited
-        upstreams = upstream_models(project, model)
-        buildable, waiting = ready(model, missing, upstreams, complete, now=facts.now, ignore_cron=request.ignore_cron)
-        building[name] = buildable
-        blocked.extend(_blocked(model, waiting))
-        if buildable:
-            if strategies_of.get(name) is Strategy.COLUMN_RENAME:
-                fit = can_be_copied(model, buildable, have.refused, facts.now)
-                anew = Ranges.of(
-                    affected_interval(model, above, part)
-                    for up, above in upstreams.items()
-                    for part in building.get(up, Ranges())
-                )
-                here = renamed[name].cut(fit - anew)
-                copies |= {name: here} if here.segments else {}
-            stages.append(
-                build_stage(
-                    model,
-                    version,
-                    buildable,
-                    facts.now,
-                    reason=build_reason(project, facts, name, have, buildable),
-                    copied=copies.get(name, NO_COPY),
-                )
-            )
-        if not recheck and not missing:
-            kept[name] = (
-                kept_reason(project, facts, name, changes[name], want & have.empty)
-                if in_range
-                else nothing_over(unbounded.models[name])
-            )
-        if _reads_declared_empty(facts, model, upstreams, want):
-            reads_empty.add(name)
-        complete[name] = complete[name] | buildable | recheck
-    refuse_waiting(project, facts.environment, later, blocked)
-    if (request.start or request.end) and not asked:
+            walk.replace_older(name, replacing)
+        else:
+            copied = renamed[name] if strategies_of.get(name) is Strategy.COLUMN_RENAME else None
+            walk.complete_model(name, changes[name], copied)
+    refuse_waiting(project, facts.environment, walk.later, walk.blocked)
+    if (request.start or request.end) and not walk.asked:
         raise PlanError(
             "the range holds no interval of any selected model",
             why="; ".join(f"{n}: {extent(project.models[n], facts.now)}" for n in selected),
@@ -216,20 +156,21 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
         )
     held = held_back(project, strategies_of)
     strategies_of |= strategies({}, replacing, {})
-    stuck = {b.model for b in blocked}.union(held)
+    stuck = {b.model for b in walk.blocked}.union(held)
     moves = tuple(
         (name, replacing[name].version if name in replacing else project.fingerprints[name])
         for name in names
         if name in replacing
         or (
-            name not in stuck | reads_empty
-            and (name in listing or _moves(project, facts, request, name, complete[name], building[name]))
+            name not in stuck | walk.reads_empty
+            and (name in listing or _moves(project, facts, request, name, walk.complete[name], walk.building[name]))
         )
     )
     new = [name for name, change in mine.items() if change.category not in (Category.NEW, Category.UNCHANGED)]
+    stages = walk.stages
     if moves:
         cut = [n for n in listing if changes[n].removed]
-        stages.extend(move_stages(project, facts, moves, replacing, cut, building))
+        stages = [*stages, *move_stages(project, facts, moves, replacing, cut, walk.building)]
     other_letters = respelled(project, facts, moves)
     return Plan(
         environment=facts.environment.name,
@@ -237,8 +178,8 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
         request=request,
         models=names,
         stages=tuple(stages),
-        blocked=tuple(blocked),
-        kept=kept,
+        blocked=tuple(walk.blocked),
+        kept=walk.kept,
         sources=facts.sources,
         patches=replacing,
         changes=mine,
@@ -246,7 +187,7 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
         strategies=strategies_of,
         reverts=back,
         views=listing,
-        copies=copies,
+        copies=walk.copies,
         held=held,
         cut_off=cut_offs(unbounded, project, names, facts.now),
         overrides=overrides(project, names),
@@ -262,10 +203,96 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
             *(() if request.select else deleted_models(project, facts)),
         ),
         texts=_texts(facts, names),
-        whole=full_rebuild(project, facts.now, stages, () if blocked else new, _begun(facts, new, back)),
+        whole=full_rebuild(project, facts.now, stages, () if walk.blocked else new, _begun(facts, new, back)),
         rewired=_rewired(project, facts, mine),
         respelled=other_letters,
     )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Walk:
+    """The selected models, upstreams first: what is planned of them, and what each has then."""
+
+    project: Project
+    facts: Facts
+    request: Request
+    unbounded: Project
+    stages: list[Stage] = field(default_factory=list[Stage])
+    blocked: list[Blocked] = field(default_factory=list[Blocked])
+    kept: dict[str, str] = field(default_factory=dict[str, str])
+    copies: dict[str, Copied] = field(default_factory=dict[str, Copied])
+    building: dict[str, Ranges] = field(default_factory=dict[str, Ranges])
+    later: dict[str, Ranges] = field(default_factory=dict[str, Ranges])
+    """Of models whose older logic is replaced: what of them the next plan builds."""
+    reads_empty: set[str] = field(default_factory=set[str])
+    asked: Ranges = NOTHING
+    staying: dict[str, Ranges] = field(init=False)
+    """What of each model stays although its code is another one: adopted rows."""
+    complete: dict[str, Ranges] = field(init=False)
+
+    def __post_init__(self) -> None:
+        pointers, versions = self.facts.environment.pointers, self.project.fingerprints
+        self.staying = {name: kept_older(pointers.get(name), versions[name]) for name in self.project.models}
+        self.complete = {n: self.facts.coverage[n].complete | stays for n, stays in self.staying.items()}
+
+    def replace_older(self, name: str, replacing: Mapping[str, Patch]) -> None:
+        """Build in a revision what is shown of a model in older logic."""
+        project, facts, patch = self.project, self.facts, replacing[name]
+        model, pointer, lapsed = project.models[name], facts.environment.pointers[name], facts.coverage[name].lapsed
+        later = self.later[name] = to_come(model, pointer, lapsed, facts.now)
+        reason = replaced_reason(facts, model, replacing) + (f"; {later} follows by the next plan" if later else "")
+        self.stages.extend(_patch_stages(project, facts, name, patch, reason))
+        self.asked = self.asked | asked_of(project, facts, self.request, name)
+        self.building[name] = patch.intervals
+        self.complete[name] = patch.intervals | (pointer.covers - lapsed)
+
+    def complete_model(self, name: str, change: TableChange, copied: Copied | None) -> None:
+        """Audit and build what is missing of a model's version; `copied`: what of it can be, where it is shown under
+        other names."""
+        project, facts, request = self.project, self.facts, self.request
+        model, version, have = project.models[name], project.fingerprints[name], facts.coverage[name]
+        in_range = asked_of(project, facts, request, name)
+        want = in_range if name in dict(request.strategies) else in_range - self.staying[name]
+        if request.ignore_cron:
+            now = _upstreams_now(project, facts, model, self.building)
+            have = have.without(outdated_partial(model, have, now, facts.sources))
+        self.asked = self.asked | in_range
+        recheck = want & have.unaudited
+        if recheck:
+            count = recheck.count(model.cadence)
+            self.stages.append(AuditStage(model=name, version=version, intervals=recheck, count=count))
+        missing = want - have.complete - have.unaudited
+        upstreams = upstream_models(project, model)
+        buildable, waiting = ready(
+            model, missing, upstreams, self.complete, now=facts.now, ignore_cron=request.ignore_cron
+        )
+        self.building[name] = buildable
+        self.blocked.extend(_blocked(model, waiting))
+        if buildable and copied is not None:
+            fit = can_be_copied(model, buildable, have.refused, facts.now)
+            here = copied.cut(fit - self._computed_anew(model, upstreams))
+            self.copies |= {name: here} if here.segments else {}
+        if buildable:
+            reason = build_reason(project, facts, name, have, buildable)
+            copies = self.copies.get(name, NO_COPY)
+            self.stages.append(build_stage(model, version, buildable, facts.now, reason=reason, copied=copies))
+        if not recheck and not missing:
+            self.kept[name] = (
+                kept_reason(project, facts, name, change, want & have.empty)
+                if in_range
+                else nothing_over(self.unbounded.models[name])
+            )
+        if _reads_declared_empty(facts, model, upstreams, want):
+            self.reads_empty.add(name)
+        self.complete[name] = self.complete[name] | buildable | recheck
+
+    def _computed_anew(self, model: Model, upstreams: Mapping[str, Model]) -> Ranges:
+        """The model's intervals that read what the plan builds of its upstreams."""
+        return Ranges.of(
+            affected_interval(model, above, part)
+            for up, above in upstreams.items()
+            for part in self.building.get(up, NOTHING)
+        )
 
 
 def by_now(project: Project, facts: Facts, stored: Plan) -> Plan:
