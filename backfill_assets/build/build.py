@@ -51,7 +51,9 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     have, heads = current_coverage(bench, name)
     shown = bench.pointers()
     staying = {
-        n: NOTHING if n in bench.patches else kept_older(shown.get(n), bench.project.fingerprints[n])
+        n: NOTHING
+        if n in bench.patches
+        else kept_older(shown.get(bench.project.models[n].name), bench.project.fingerprints[n])
         for n in have
         if n != name
     }

@@ -107,7 +107,7 @@ def _differs_in_both(bench: Workbench, one: ChangedText, differ: Ranges, tried: 
     newest = bench.control.versions.get(one.model, one.version)
     assert newest is not None
     *_, record = records_of(newest)
-    project = _with_names(bench.project, record)
+    project = _with_names(bench.project, bench.project.models[one.model], record)
     now = project.fingerprints
     if one.model in project.overrides and any(now.get(n) != version for n, version in record.upstream.items()):
         return (
@@ -125,17 +125,18 @@ def _differs_in_both(bench: Workbench, one: ChangedText, differ: Ranges, tried: 
     return differ - bench.engine().differing(old, one.columns, again, tried)
 
 
-def _with_names(project: Project, record: Version) -> Project:
-    """The project, with the models that have the versions that a record was built from by the names that it says."""
-    called = {version: name for name, version in project.fingerprints.items()}
+def _with_names(project: Project, model: Model, record: Version) -> Project:
+    """The project, with the models that the loaded text reads by the names that its version was built from them by."""
+    now = project.fingerprints
+    called = {now[u.name]: u.name for u in model.upstreams if u.name in now}
     other = {
         name: called[version]
         for name, version in record.upstream.items()
-        if project.fingerprints.get(name) != version and version in called
+        if now.get(name) != version and version in called
     }
     return replace(
         project,
-        models={**project.models, **{name: project.models[now] for name, now in other.items()}},
+        models={**project.models, **{name: project.models[own] for name, own in other.items()}},
         fingerprints={**project.fingerprints, **{name: record.upstream[name] for name in other}},
     )
 

@@ -108,5 +108,5 @@ def _remedy(project: Project, shown: Environment, name: str, part: Ranges) -> st
         return f"backfill apply, which gives {name} {older} the newer logic with all that is of the older one{rest}"
     command = restate_command(restate_argument(name, part))
     if project.fingerprints.get(name) == pointer.version:
-        return f"{command}, which puts other rows beside them with all that reads them"
+        return f"{command}, which computes these days again, with all that reads them"
     return f"promote the loaded code of {name}, which replaces all of it; or load {pointer.version}, then {command}"

@@ -97,7 +97,8 @@ def because(
 def extent(model: Model, now: datetime) -> str:
     """Which time a model is of, for whoever asked for another."""
     expected = model.expected(now).span
-    said = f"{expected}" if expected else f"starts {model.start:%Y-%m-%d}, nothing over yet"
+    lacks = "nothing over yet" if model.end is None or model.end > model.start else "nothing to read yet"
+    said = f"{expected}" if expected else f"starts {model.start:%Y-%m-%d}, {lacks}"
     over = model.calendar.over(now)
     ended = [unit for unit in model.begun(now).split(model.cadence) if model.over(now) < unit.end <= over]
     return f"{said}; {ended[0]} counts as over at {model.over_from(ended[0].end):%Y-%m-%d %H:%M} UTC" if ended else said

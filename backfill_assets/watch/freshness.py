@@ -116,8 +116,8 @@ def _without_rows(look: WatchFacts, name: str, lacking: Ranges) -> dict[str, dat
         if upstream.name in look.project.models and (found := _without_rows(look, upstream.name, lacking)):
             return found
     read = [u.name for u in model.upstreams if u.name in look.project.sources]
-    timed = [n for n in read if look.project.sources[n].time_column and look.project.sources[n].cut_off]
-    ends = {n: look.newest[n] for n in timed if n in look.newest}
+    timed = [n for n in read if look.project.sources[n].time_column]
+    ends = {n: look.newest[n] for n in timed if n in look.newest and look.project.sources[n].cut_off}
     return ends if len(ends) == len(timed) and all(end <= time.start for end in ends.values()) else {}
 
 

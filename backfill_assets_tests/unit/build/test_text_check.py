@@ -118,6 +118,32 @@ def test_late_data_of_a_renamed_upstream_is_no_fault_of_the_text(rows: int, ther
     assert check.equal is (rows == 10), check
 
 
+def test_a_copy_of_what_was_read_is_not_read_in_its_place() -> None:
+    """Another model has the version that `shop` had; the loaded text reads `shop`, of which other columns changed."""
+    world = World(a_model("shop", "raw"), a_model("b", "shop", text="old", code="SELECT 'old'"))
+    apply(world.bench(), world.plan())
+    b = a_model("b", "shop", text="new", code="SELECT 'new'")
+    after = a_project(a_model("shop", "raw"), a_model("copy", "raw"), b)
+    world.project = replace(after, fingerprints={"shop": "shop-2", "copy": "shop-1", "b": "b-1"})
+    apply(world.bench(), world.plan(Request(select=("shop",))))
+    [check] = compare_texts(world.bench(), world.facts().rewritten)
+    assert check.equal, check
+
+
+@pytest.mark.parametrize("rows", [10, 11])
+def test_names_that_are_swapped(rows: int) -> None:
+    """Each is read by the name that the text of then has for it."""
+    world = World(a_model("x", "raw"), a_model("y", "x"), a_model("r", "x", "y", text="old", code="SELECT 'old'"))
+    apply(world.bench(), world.plan())
+    r = a_model("r", "y", "x", text="new", code="SELECT 'new'")
+    after = a_project(a_model("y", "raw"), a_model("x", "y"), r)
+    world.project = replace(after, fingerprints={"y": "x-1", "x": "y-1", "r": "r-1"})
+    world.engine.cell = by_text(new=rows, old=10)  # type: ignore[assignment]
+    apply(world.bench(), world.plan(Request(select=("x", "y"))))
+    [check] = compare_texts(world.bench(), world.facts().rewritten)
+    assert check.equal is (rows == 10), check
+
+
 def test_a_text_that_fails_is_a_finding_and_is_tried_again() -> None:
     """An error is told, and the next plan names the text again: it may pass."""
     world = rewritten_world()

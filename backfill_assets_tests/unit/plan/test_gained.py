@@ -88,7 +88,7 @@ def test_it_is_said_until_it_is_restated(tmp_path: Path) -> None:
     [told] = promote_plan(place).stale
     assert str(told) == (
         "stale: running 2024-01-04: was computed before daily had 2024-01-03; it stays shown\n"
-        "  fix: backfill apply --restate running:2024-01-04, which puts other rows beside them with all that reads them"
+        "  fix: backfill apply --restate running:2024-01-04, which computes these days again, with all that reads them"
     )
     assert not promote_plan(place).stale, "nothing moved"
     assert preview(place, Request()).faults == read_status(place).faults == (told,)
