@@ -234,7 +234,7 @@ def read_status(context: Context) -> ProjectStatus:
 
 def _replaceable(provisional: Ranges, model: Model) -> Ranges:
     """What lies beyond its header's `end` stays as it is."""
-    return provisional.until(model.end) if model.end else provisional
+    return provisional.until(model.cadence.floor(model.end)) if model.end else provisional
 
 
 def _pace(context: Context, running: tuple[Entry, ...], cadence: Cadence, missing: int) -> RunPace | None:

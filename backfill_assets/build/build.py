@@ -220,17 +220,14 @@ def inputs_of(
     for upstream in model.upstreams:
         name = upstream.name
         if name in bench.project.models:
-            model, version, patch = (
-                bench.project.models[name],
-                bench.project.fingerprints[name],
-                bench.patches.get(name),
-            )
+            above, version = bench.project.models[name], bench.project.fingerprints[name]
+            patch = bench.patches.get(name)
             if patch:
                 over = patch.segments(heads[name, patch.version]).over(patch.below)
             else:
-                over = segments_beside(shown.get(model.name), version, have[name])
+                over = segments_beside(shown.get(above.name), version, have[name])
             inputs[name] = ModelInput(
-                model=model,
+                model=above,
                 version=version,
                 commit=heads[name, version],
                 over=over,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -59,16 +60,12 @@ def plan(
     takes; what could move then, and whom that affects. Changes nothing, needs no Spark.
     """
     from backfill_assets.app.preview import preview
-    from backfill_assets.cli.faults import print_faults
-    from backfill_assets.cli.impact import print_impacts
-    from backfill_assets.cli.maintenance import print_maintenance
     from backfill_assets.cli.plan_comment import Links, plan_comment
+    from backfill_assets.cli.plan_more import print_more
     from backfill_assets.cli.plan_text import print_plan
-    from backfill_assets.cli.plans import claim_json, print_amendment, print_claim
-    from backfill_assets.cli.preflight import hint
+    from backfill_assets.cli.plans import claim_json
     from backfill_assets.cli.promotion import obstacles_json
-    from backfill_assets.cli.rules import print_notes
-    from backfill_assets.cli.uncovered import print_uncovered, uncovered_json
+    from backfill_assets.cli.uncovered import uncovered_json
     from backfill_assets.plan.other_ways import other_ways
 
     links = Links(page=page_url, packet=packet_url)
@@ -98,18 +95,6 @@ def plan(
     elif as_markdown:
         echo(plan_comment(found, context.project, links))
     else:
-
-        def besides() -> None:
-            print_uncovered(found.uncovered)
-            print_impacts(made, found.impacts)
-            print_maintenance(found.maintenance)
-            if asked := "" if found.blocking else hint(found.gaps):
-                echo(asked)
-            print_claim(claim)
-            print_amendment(found.amendment)
-            print_faults(found.faults)
-            print_notes(found.notes)
-
         print_plan(
             made,
             context.project,
@@ -120,7 +105,7 @@ def plan(
             ahead=found.ahead,
             late=found.late,
             collisions=claim.collisions,
-            more=besides,
+            more=partial(print_more, found),
         )
 
 

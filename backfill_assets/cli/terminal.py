@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import accumulate
 from operator import ne
+from textwrap import TextWrapper
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -142,8 +144,8 @@ def grid(*whole: int) -> Table:
 def print_section(title: str, lines: Iterable[Text]) -> None:
     """A blank line, a heading and its lines, indented; nothing without lines.
 
-    On a terminal a line that is too long goes on below its own beginning, between words; one that is `no_wrap`, as a
-    command is, stays whole.
+    On a terminal a line that is too long goes on below its own beginning, between words; commands in it stay whole, and
+    so does a line that is `no_wrap`.
     """
     console = out()
     every = [part for line in lines for part in line.split("\n")]
@@ -160,8 +162,24 @@ def _hanging(console: Console, line: Text) -> list[Text]:
     margin, room = line[:blanks], console.width - SECTION.cell_len - blanks - SECTION.cell_len
     if line.no_wrap or not console.is_terminal or line.cell_len + SECTION.cell_len <= console.width or room < 1:
         return [line]
-    first, *rest = line[blanks:].wrap(console, room)
-    return [margin + first, *(margin + SECTION + part for part in rest)]
+    text = line[blanks:]
+    pieces = TextWrapper(
+        room, break_long_words=False, break_on_hyphens=False, drop_whitespace=False, replace_whitespace=False
+    ).wrap(_COMMAND.sub(lambda found: found[0].replace(" ", _NO_BREAK), text.plain))
+    parts = text.divide([*accumulate(map(len, pieces))][:-1])
+    first, *rest = (part[len(part.plain) - len(part.plain.lstrip()) :] for part in parts)
+    found = [margin + first, *(margin + SECTION + part for part in rest)]
+    for part in found:
+        part.rstrip()
+    return found
+
+
+_NO_BREAK = "\ue000"
+"""A blank within a command, while lines are cut."""
+_VALUE = r"""(?:'[^']*'|"[^"]*"|[^\s,;'"-][^\s,;'"]*)"""
+_ARGUMENTS = rf"--?[a-z][\w-]*(?:[ =]{_VALUE})?|[0-9a-f]{{8}}\b|r\d{{14}}-\w+|[^\s,;]+:\d{{4}}[^\s,;]*"
+_COMMAND = re.compile(rf"`[^`]+`|\bbackfill [a-z]+(?: (?:{_ARGUMENTS}))*")
+"""A command with its options and what it is about, as sentences name it: it is copied as a whole."""
 
 
 def that_fit(cells: Sequence[Sequence[str]], width: int, drop: Iterable[int]) -> list[int]:

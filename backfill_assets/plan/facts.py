@@ -123,7 +123,7 @@ class Facts:
     def bounded(self, project: Project) -> Project:
         """The project, its models bounded by what they read."""
         project = self.with_shown_whole(project)
-        have = {name: coverage.built for name, coverage in self.coverage.items()}
+        have = {name: coverage.built | coverage.empty for name, coverage in self.coverage.items()}
         return bounded(project, self.extents, self.now, have, self.ready_until)
 
     def provisional(self, model: Model) -> Ranges:
@@ -285,7 +285,9 @@ def bounded_now(
     if cut.models == project.models:
         return project
     seen = _coverages(project, history(), log, list(project.models), now)
-    return bounded(project, extents, now, {name: covered.built for name, (covered, _) in seen.items()}, ready_until)
+    return bounded(
+        project, extents, now, {name: covered.built | covered.empty for name, (covered, _) in seen.items()}, ready_until
+    )
 
 
 def shown_states(

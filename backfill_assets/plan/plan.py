@@ -280,7 +280,7 @@ class _Walk:
             self.kept[name] = (
                 kept_reason(project, facts, name, change, want & have.empty)
                 if in_range
-                else nothing_over(self.unbounded.models[name])
+                else nothing_over(self.unbounded.models[name], facts.now)
             )
         if _reads_declared_empty(facts, model, upstreams, want):
             self.reads_empty.add(name)
@@ -514,7 +514,7 @@ def _moves(project: Project, facts: Facts, request: Request, name: str, complete
     if not request.ignore_cron:
         over, open_ = split_open(project.models[name], complete, facts.now)
         complete = over | (open_ & pointer.covers) if pointer else over
-    if pointer is None:
+    if pointer is None or not complete:
         return bool(complete)
     shown = pointer.segments.in_table(project.fingerprints[name])
     own, have = shown.covers & complete, facts.coverage[name]

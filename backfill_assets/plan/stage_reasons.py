@@ -42,10 +42,11 @@ def shown_before(facts: Facts, name: str) -> str:
     return f"shown before, until release {out.release} (taken out of {facts.environment.name})" if out else ""
 
 
-def nothing_over(model: Model) -> str:
-    """Why nothing is built of a model that has nothing to build."""
-    none = f"its start and end hold no whole {model.cadence.unit}"
-    return none if holds_nothing(model) else "no interval of it is over yet"
+def nothing_over(model: Model, now: datetime) -> str:
+    """Why nothing is built of a model (as its header says it, whatever there is to read) that has nothing to build."""
+    if holds_nothing(model):
+        return f"its start and end hold no whole {model.cadence.unit}"
+    return "what it reads has no rows of it" if model.expected(now) else "no interval of it is over yet"
 
 
 def replaced_reason(facts: Facts, model: Model, patches: Mapping[str, Patch]) -> str:

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from backfill_assets.core.intervals import LATEST, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.reach import reach
 from backfill_assets.core.wording import first_few
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.state.releases import Release
@@ -54,6 +55,16 @@ def freshness(look: WatchFacts) -> tuple[Notice, ...]:
             )
             found.append(Notice(kind=NoticeKind.UNWATCHED, model=name, source=True, what=what))
     return tuple(found)
+
+
+def sources_of_what_lacks(look: WatchFacts) -> set[str]:
+    """The sources of models that lack intervals, and of the models that these read."""
+    models = look.project.models
+    shown = ((models[name], pointer) for name, pointer in look.environment.pointers.items() if name in models)
+    behind = [model.name for model, pointer in shown if _lacking(look, model, pointer)]
+    read = reach(behind, lambda name: [u.name for u in models[name].upstreams if u.name in models])
+    every = {u.name for name in (*behind, *read) for u in models[name].upstreams}
+    return every & look.project.sources.keys()
 
 
 def seams(look: WatchFacts) -> tuple[Seam, ...]:

@@ -29,7 +29,7 @@ from backfill_assets.state.shown_state import ShownState, shown_state
 from backfill_assets.state.tables import TableLog, TableStorage, rows_of
 from backfill_assets.watch.adopted_tables import changed_adopted_tables as notices_of_adopted
 from backfill_assets.watch.facts import WatchFacts
-from backfill_assets.watch.freshness import freshness
+from backfill_assets.watch.freshness import freshness, sources_of_what_lacks
 from backfill_assets.watch.integrity import integrity
 from backfill_assets.watch.kept_models import is_kept_beside, kept_models
 from backfill_assets.watch.late import late_sources
@@ -114,7 +114,8 @@ def read_watch_facts(
     """With everything else that the watch looks at: every file that is shown, rows, and what reads what."""
     project, environment, releases = look.project, look.environment, look.releases
     pointers = environment.pointers
-    wanted = [source for source in _read(project, pointers) if source.freshness_hours]
+    behind = sources_of_what_lacks(look)
+    wanted = [source for source in _read(project, pointers) if source.freshness_hours or source.name in behind]
     with ThreadPoolExecutor(max_workers=8) as pool:
         newest = pool.map(sources.newest, wanted)
         rows = pool.map(lambda p: _rows(p, log), pointers.values())

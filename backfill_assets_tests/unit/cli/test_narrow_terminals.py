@@ -14,7 +14,7 @@ from backfill_assets.app.status import ModelStatus, ProjectStatus
 from backfill_assets.cli.diff import print_diff
 from backfill_assets.cli.plan_text import print_plan
 from backfill_assets.cli.status import print_status
-from backfill_assets.cli.terminal import grid, out
+from backfill_assets.cli.terminal import grid, out, print_section
 from backfill_assets.compare.diff import Diff
 from backfill_assets.compare.expect import Judgement
 from backfill_assets.core.calendar import Calendar
@@ -121,3 +121,29 @@ def test_hundreds_of_models_that_stay_are_a_line(many: int, capsys: pytest.Captu
     said = [line for line in lines(lambda: print_plan(plan, world.project, guess), 120, capsys) if "keep" in line]
     words = [line.split(maxsplit=3)[:3] for line in said]
     assert len(said) == 30 if many == 30 else words == [["keep", "30", "models"], ["keep", "view", "reads"]]
+
+
+def test_lines_of_sections_go_on_between_words(capsys: pytest.CaptureFixture[str]) -> None:
+    """Below their own beginning, without a blank at the end; what somebody would copy stays in one piece."""
+    command = "backfill apply --restate a_long_model:2024-01-01..2024-01-31 --why 'the bank sent it again'"
+    said = [
+        Text("a model of which much is to be said", style="bold"),
+        Text(
+            f"  warning: its days are late, and nobody builds them again before somebody says so: {command}, then more"
+        ),
+        Text(f"  {command} --start 2024-01-01", no_wrap=True),
+        Text("short"),
+    ]
+    found = lines(lambda: print_section("What is said", said), 80, capsys)
+    assert found == [
+        "",
+        "What is said",
+        "  a model of which much is to be said",
+        "    warning: its days are late, and nobody builds them again before somebody",
+        "      says so:",
+        f"      {command},",
+        "      then more",
+        f"    {command} --start 2024-01-01",
+        "  short",
+    ]
+    assert lines(lambda: print_section("Nothing", ()), 80, capsys) == []

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from backfill_assets.build.apply import apply
 from backfill_assets.build.build import build
+from backfill_assets.build.ledger_edits import declare_empty
 from backfill_assets.build.outcome import Wait
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
@@ -66,6 +67,25 @@ def test_nothing_is_expected_of_sources_that_have_no_row_yet() -> None:
     assert built(two.plan()) == {"d": "2024-01-03..2024-01-08"}
     two.extents = {"raw": None}
     assert built(two.plan()) == {"d": "2024-01-01..2024-01-10"}
+
+
+def test_what_is_declared_empty_stays_expected_of_sources_without_rows() -> None:
+    """Its readers can be built: they find no rows there."""
+    world = World(a_model("d", "raw", batch_size=20), a_model("r", "d", batch_size=20))
+    declare_empty(world.control, world.tables, world.project, world.facts(), Request(select=("d",)), by="ana")
+    world.extents = {"raw": None}
+    assert built(world.plan()) == {"r": "2024-01-01..2024-01-10"}
+
+
+def test_a_source_that_was_emptied_moves_nothing() -> None:
+    """Newer logic of a model that is shown has no row to be computed from: prod keeps what it shows, nobody is asked for
+    anything, and it is said why."""
+    world = World(a_model("d", "raw", batch_size=20))
+    carry_out(world)
+    world.project = replace(world.project, fingerprints={"d": "d-2"})
+    world.extents = {"raw": None}
+    plan = world.plan()
+    assert plan.stages == () and plan.kept == {"d": "what it reads has no rows of it"}
 
 
 def test_the_rest_is_built_when_it_is_there() -> None:
