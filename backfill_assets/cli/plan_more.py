@@ -20,7 +20,6 @@ def print_more(found: Preview) -> None:
     """Each of it after a blank line; nothing of what there is nothing to say about."""
     asked = "" if found.blocking else hint(found.gaps)
     parts: tuple[tuple[object, Callable[[], None]], ...] = (
-        (found.uncovered, lambda: print_uncovered(found.uncovered)),
         (found.maintenance, lambda: print_maintenance(found.maintenance)),
         (asked, lambda: echo(asked)),
         (found.claim != Claim(), lambda: print_claim(found.claim)),
@@ -28,6 +27,7 @@ def print_more(found: Preview) -> None:
         (found.faults, lambda: print_faults(found.faults)),
         (found.notes, lambda: print_notes(found.notes)),
     )
+    print_uncovered(found.uncovered)
     print_impacts(found.plan, found.impacts)
     for tell in (tell for there, tell in parts if there):
         echo()

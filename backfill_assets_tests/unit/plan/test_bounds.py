@@ -78,8 +78,8 @@ def test_what_is_declared_empty_stays_expected_of_sources_without_rows() -> None
 
 
 def test_a_source_that_was_emptied_moves_nothing() -> None:
-    """Newer logic of a model that is shown has no row to be computed from: prod keeps what it shows, nobody is asked for
-    anything, and it is said why."""
+    """Newer logic of a model that is shown has no row to be computed from: prod keeps what it shows, and nobody is
+    asked for anything."""
     world = World(a_model("d", "raw", batch_size=20))
     carry_out(world)
     world.project = replace(world.project, fingerprints={"d": "d-2"})
