@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from rich.table import Table
 from rich.text import Text
 
 from backfill_assets.app.next_step import NextStep, Step, next_step, restate_late
 from backfill_assets.cli.estimates import estimate_lines
+from backfill_assets.cli.plan_stages import stage_lines
 from backfill_assets.cli.plan_words import afterwards, ahead_lines, has_history, kept_warning_words, override_words
 from backfill_assets.cli.ranges import short
-from backfill_assets.cli.terminal import grid, out, print_section, styled
+from backfill_assets.cli.terminal import out, print_section, styled
 from backfill_assets.cli.texts import text_line
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.escaping import one_line
 from backfill_assets.core.model import Project
-from backfill_assets.core.wording import amount, amount_of
+from backfill_assets.core.wording import amount
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.estimate import PlanEstimate
@@ -27,7 +27,7 @@ from backfill_assets.plan.other_ways import other_ways
 from backfill_assets.plan.scope_text import scope_words
 from backfill_assets.plan.sized_batches import sized_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
-from backfill_assets.plan.stages import Approve, AuditStage, Build, Invalidate, Plan, PlanWarning, Promote
+from backfill_assets.plan.stages import Plan, PlanWarning
 from backfill_assets.plan.strategy import Strategy
 from backfill_assets.plan.warnings import parted
 from backfill_assets.promote.gate import Verdict
@@ -64,7 +64,7 @@ def print_plan(
     )
     if plan.request.why:
         console.print(Text(f"Why: {one_line(plan.request.why)}"))
-    console.print(_stages(plan, project))
+    console.print(stage_lines(plan, project))
     print_section("What changes", _changed_lines(plan))
     print_section("Time and cost", _cost_lines(estimate))
     print_section("Other ways", _other_lines(plan, project, estimate))
@@ -76,8 +76,7 @@ def print_plan(
     if late and following.step is not Step.RESTATE:
         lines = _late_lines(late)
         if any(notice.restate for notice in late):
-            command = Text(one_line(restate_late(late)), style="bold", no_wrap=True)
-            lines += [Text("Once this plan is promoted:"), Text("  ") + command]
+            lines += [Text("Once this plan is promoted:"), _command(restate_late(late))]
         print_section("Built before their sources changed, and left as they are by this plan", lines)
     console.print()
     _print_next(plan, following, verdict, late, collisions)
@@ -113,7 +112,7 @@ def _other_lines(plan: Plan, project: Project, estimate: PlanEstimate) -> list[T
 
 
 def _command(command: str) -> Text:
-    return Text("  ") + Text(one_line(command), style="bold", no_wrap=True)
+    return Text(f"  {one_line(command)}", style="bold", no_wrap=True)
 
 
 def _note_lines(plan: Plan, project: Project) -> list[Text]:
@@ -137,70 +136,6 @@ def _afterwards_lines(plan: Plan, gaps: Sequence[Gap], ahead: Sequence[Obstacle]
         stuck = ", ".join(dict.fromkeys(b.model for b in plan.blocked))
         found.append(Text(f"{plan.environment} keeps what it shows of {stuck} until the days that wait are built too."))
     return found
-
-
-def _stages(plan: Plan, project: Project) -> Table:
-    """A line for each thing to do, each model that is kept, and each that waits."""
-    table = grid(0, 1)
-    for stage in plan.stages:
-        match stage:
-            case Build():
-                table.add_row(
-                    Text("build", style="green"),
-                    Text(stage.model, style="bold"),
-                    amount_of(stage.count, project.models[stage.model].calendar),
-                    short(stage.intervals),
-                    _batches(len(stage.batches), stage.concurrency),
-                    stage.reason + _through(stage, plan),
-                )
-            case AuditStage():
-                table.add_row(
-                    Text("audit", style="cyan"),
-                    Text(stage.model, style="bold"),
-                    amount_of(stage.count, project.models[stage.model].calendar),
-                    short(stage.intervals),
-                    "",
-                    "built, but not audited with the present audits",
-                )
-            case Invalidate():
-                table.add_row(
-                    Text("invalidate", style="yellow"),
-                    Text(stage.model, style="bold"),
-                    _units(stage, project),
-                    short(stage.intervals),
-                    stage.version,
-                    stage.reason,
-                )
-            case Approve() | Promote():
-                continue
-    for names, reason in _kept(plan):
-        table.add_row(Text("keep", style="dim"), Text(names, style="dim"), "", "", "", Text(reason, style="dim"))
-    for stuck in plan.blocked:
-        calendar = project.models[stuck.model].calendar
-        table.add_row(
-            Text("wait", style="yellow"),
-            Text(stuck.model, style="bold"),
-            amount_of(stuck.count, calendar),
-            short(stuck.intervals),
-            "",
-            f"needs {stuck.upstream} {short(stuck.needs)}",
-        )
-    return table
-
-
-def _kept(plan: Plan) -> list[tuple[str, str]]:
-    """The models that stay as they are, and why: a line each, or, where these are many, a line for each reason."""
-    if len(plan.kept) <= _MANY_KEPT:
-        return [*plan.kept.items()]
-    by_reason: dict[str, list[str]] = {}
-    for name, reason in plan.kept.items():
-        by_reason.setdefault(reason, []).append(name)
-    return [
-        (names[0] if len(names) == 1 else f"{len(names)} models", reason) for reason, names in sorted(by_reason.items())
-    ]
-
-
-_MANY_KEPT = 30
 
 
 def _print_next(
@@ -343,19 +278,3 @@ def _told_lines(warnings: Sequence[PlanWarning]) -> list[Text]:
         found.append(Text("warning ", style="yellow") + Text(f"{warning.place}: {warning.what}"))
         found += [Text(f"  {word}: {said}") for word, said in (("why", warning.why), ("fix", warning.fix)) if said]
     return found
-
-
-def _through(stage: Build, plan: Plan) -> str:
-    return f"; {short(stage.open)} through {plan.now:%Y-%m-%d %H:%M} UTC only" if stage.open else ""
-
-
-def _units(stage: Invalidate, project: Project) -> str:
-    model = project.models.get(stage.model)
-    return amount(stage.count, model.cadence) if model else f"{stage.count} intervals"
-
-
-def _batches(count: int, concurrency: int) -> str:
-    if count == 1:
-        return "1 batch"
-    at_once = min(count, concurrency)
-    return f"{count} batches, {at_once} at a time" if at_once > 1 else f"{count} batches, one by one"
