@@ -23,6 +23,7 @@ PLAYED = {
     "docs/how-to/restate.md": "stories/test_how_tos.py",
     "docs/how-to/roll-back.md": "stories/test_how_tos.py",
     "docs/runbook.md": "stories/test_how_tos.py",
+    "docs/how-to/dimension.md": "contracts/test_dimension_page.py",
     "docs/coming_from.md": "unit/test_page_blocks.py",
     **{
         f"docs/{name}.md": REFERENCE
