@@ -18,6 +18,10 @@ from backfill_assets.project.object_store import UnreachableError
 
 _BYTES = 64 * 1024
 """A header that is longer is not read here."""
+_CHARACTERS = 16 * 1024
+"""Of these the values are looked at."""
+_DECIMAL_COMMA = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:[. ]\d{3})+),(?:\d{1,2}|\d{4,})")
+"""A number that is none with commas between thousands: `12,50`, `1.234,5678`; not `12,500`, which may be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +30,7 @@ class Dialect:
 
     separator: str
     quote: str
+    escape: str
     comment: str
     encoding: str
     line_end: str
@@ -36,6 +41,7 @@ class Dialect:
         return cls(
             separator=source.option("sep") or source.option("delimiter", ","),
             quote=source.option("quote", '"'),
+            escape=source.option("escape", "\\"),
             comment=source.option("comment"),
             encoding=source.option("encoding") or source.option("charset", "utf-8"),
             line_end=source.option("linesep"),
@@ -60,6 +66,10 @@ class Beginning:
     """As its first line calls the columns; () where it has no line, None where it cannot be read."""
     doubles_quotes: bool = False
     """Whether it writes a quote within quotes as two, as pandas, Excel and DuckDB do."""
+    breaks_lines: bool = False
+    """Whether a quoted value goes on in the next line."""
+    commas: frozenset[str] = frozenset()
+    """Columns (in lower case) with numbers that have a decimal comma: `12,50`."""
 
 
 def corrupt_record(source: Source) -> str:
@@ -129,6 +139,21 @@ def misreads_quotes(source: Source, file: SourceFile) -> bool:
     return not source.option("escape") and _beginning(file, Dialect.of(source)).doubles_quotes
 
 
+def breaks_rows(source: Source, file: SourceFile) -> bool:
+    """Whether a file, as far as it is looked at, has a value that goes on in the next line, which Spark takes for
+    another row, unless the source says `multiLine`."""
+    return source.option("multiline").lower() != "true" and _beginning(file, Dialect.of(source)).breaks_lines
+
+
+def decimal_commas(source: Source, file: SourceFile) -> frozenset[str]:
+    """The columns that are declared as decimals and have `12,50` in a file, as far as it is looked at: Spark takes the
+    comma for one of thousands and reads 1250, unless the source says its `locale`."""
+    if source.option("locale"):
+        return frozenset()
+    decimals = {c.name.lower() for c in source.columns if (c.type or "").startswith("decimal")}
+    return _beginning(file, Dialect.of(source)).commas & decimals if decimals else frozenset()
+
+
 @lru_cache(maxsize=100_000)
 def _beginning(file: SourceFile, dialect: Dialect) -> Beginning:
     try:
@@ -137,11 +162,35 @@ def _beginning(file: SourceFile, dialect: Dialect) -> Beginning:
             content = bytes(opened.read(_BYTES))
         text = decoder.decode(content).removeprefix("\ufeff")
         names = _names(text, dialect, whole=len(content) < _BYTES)
-        return Beginning(names=names, doubles_quotes=_doubles_quotes(text, dialect))
+        rows = _rows(text[:_CHARACTERS], dialect, whole=len(text) <= _CHARACTERS and len(content) < _BYTES)
+        return Beginning(
+            names=names,
+            doubles_quotes=_doubles_quotes(text, dialect),
+            breaks_lines=any("\n" in value for row in rows for value in row),
+            commas=frozenset(
+                name.lower()
+                for row in rows
+                for name, value in zip(names or (), row, strict=False)
+                if _DECIMAL_COMMA.fullmatch(value.strip())
+            ),
+        )
     except UnreachableError:
         raise
     except (OSError, ValueError, LookupError, csv.Error):  # gone, damaged, nobody may read it: whoever reads it says so
         return Beginning()
+
+
+def _rows(text: str, dialect: Dialect, *, whole: bool) -> list[list[str]]:
+    """The rows of a text, without the last one where it may go on; none where this reader does not take it."""
+    separator, quote = dialect.separator.replace("\\t", "\t"), dialect.quote
+    if len(separator) != 1 or len(quote) != 1 or dialect.comment or dialect.line_end:
+        return []
+    escape = dialect.escape if len(dialect.escape) == 1 and dialect.escape != quote else None
+    try:
+        rows = list(csv.reader(StringIO(text, newline=""), delimiter=separator, quotechar=quote, escapechar=escape))
+    except (csv.Error, ValueError):
+        return []
+    return rows if whole else rows[:-1]
 
 
 def _doubles_quotes(text: str, dialect: Dialect) -> bool:

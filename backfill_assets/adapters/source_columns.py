@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from backfill_assets.adapters.csv_header import (
     HeaderColumns,
     as_declared,
+    breaks_rows,
     columns_of,
     corrupt_record,
+    decimal_commas,
     header_of,
     misreads_quotes,
     unlike,
@@ -64,6 +66,8 @@ def file_columns(
             written=file.written,
             columns=types,
             misread_quotes=source.format == "csv" and misreads_quotes(source, file),
+            broken_rows=source.format == "csv" and breaks_rows(source, file),
+            commas=decimal_commas(source, file) if source.format == "csv" else frozenset(),
         )
         for (file, span), types in zip(looked, every, strict=True)
         if types

@@ -40,6 +40,10 @@ class FileColumns:
     """In lower case, with their types; None: the format says none, or it is not plain."""
     misread_quotes: bool = False
     """Whether it is CSV with quotes within quotes that Spark does not take for such."""
+    broken_rows: bool = False
+    """Whether it is CSV with values that go on in the next line, which Spark takes for another row."""
+    commas: frozenset[str] = frozenset()
+    """Decimals (in lower case) that it writes with a comma, of CSV that Spark reads with points."""
 
 
 def odd_files(project: Project, plan: Plan, files: Mapping[str, Sequence[FileColumns]]) -> tuple[PlanWarning, ...]:
@@ -54,6 +58,10 @@ def odd_files(project: Project, plan: Plan, files: Mapping[str, Sequence[FileCol
             found.append(_in_nanoseconds(project, source, reads, finer))
         if reads and (quoting := [file for file in there if file.misread_quotes]):
             found.append(_misread_quotes(project, source, reads, quoting))
+        if reads and (broken := [file for file in there if file.broken_rows]):
+            found.append(_broken_rows(project, source, reads, broken))
+        if commas := {column: [f for f in there if column in f.commas] for column in reads}:
+            found.extend(_commas(project, source, column, [*reads[column]], f) for column, f in commas.items() if f)
         for column in (c.name for c in source.columns if c.name.lower() in reads):
             low, readers = column.lower(), reads[column.lower()]
             hit = [f for f in there if any(_meets(project, model, days, f) for model, days in readers.items())]
@@ -190,6 +198,36 @@ def _misread_quotes(
         why="Spark expects a backslash before it: such a value keeps its quotes, or goes on in the next columns",
         fix=f"add `escape: '\"'` to `options:` in {source.file.name}:{source.line}: pandas, Excel and DuckDB write so; "
         "`escape: '\\'` says that it is meant as it stands",
+    )
+
+
+def _broken_rows(
+    project: Project, source: Source, reads: Mapping[str, Mapping[str, Ranges]], broken: Sequence[FileColumns]
+) -> PlanWarning:
+    readers = _readers(reads)
+    return _warning(
+        project,
+        source,
+        readers,
+        what=f"{_files(broken)} of {source.name} {'have' if len(broken) > 1 else 'has'} quoted values that go on in "
+        f"the next line, which {listed(readers)} read{'s' * (len(readers) == 1)} as rows of their own",
+        why="Spark reads CSV a line a row; what is left of a broken row passes where its types fit",
+        fix=f"add `multiLine: true` to `options:` in {source.file.name}:{source.line}",
+    )
+
+
+def _commas(
+    project: Project, source: Source, column: str, readers: Sequence[str], files: Sequence[FileColumns]
+) -> PlanWarning:
+    return _warning(
+        project,
+        source,
+        readers,
+        what=f"{_files(files)} of {source.name} write{'s' * (len(files) == 1)} {column} with a decimal comma, which "
+        f"{listed(readers)} read{'s' * (len(readers) == 1)} as if it were not there: 12,50 is 1250",
+        why="Spark takes a comma in a decimal for one between thousands, and says nothing",
+        fix=f"add `locale: de-DE` (or whose numbers these are) to `options:` in {source.file.name}:{source.line}; "
+        "`locale: en-US` says that they are thousands",
     )
 
 

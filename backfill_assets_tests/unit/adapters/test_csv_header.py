@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.adapters.csv_days import csv_days
-from backfill_assets.adapters.csv_header import by_header, columns_of, header_of, misreads_quotes
+from backfill_assets.adapters.csv_header import (
+    breaks_rows,
+    by_header,
+    columns_of,
+    decimal_commas,
+    header_of,
+    misreads_quotes,
+)
 from backfill_assets.adapters.source_files import files_at
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.core.errors import PlanError
@@ -187,3 +194,31 @@ def test_quotes_within_quotes(tmp_path: Path, line: str, options: dict[str, str]
     write(tmp_path, a=f"at,net,vat\n2024-01-01,1,2\n{line}\n")
     one = source(tmp_path, **options)
     assert misreads_quotes(one, files_at(str(tmp_path))[0]) is misread
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "broken", "commas"),
+    [
+        ("at;net;vat\n2024-01-01;12,50;2,4\n", {"sep": ";"}, False, {"net", "vat"}),
+        ("at;net;vat\n2024-01-01;1.234,56;2.4\n", {"sep": ";"}, False, {"net"}),
+        ('at,net,vat\n2024-01-01,"12,50",2.4\n', {}, False, {"net"}),
+        ("at;net;vat\n2024-01-01;12,500;1,234,567\n", {"sep": ";"}, False, set[str]()),  # may be thousands
+        ("at;net;vat\n2024-01-01;12,50;2.4\n", {"sep": ";", "locale": "de"}, False, set[str]()),
+        ("at;text;vat\n2024-01-01;12,50;2.4\n", {"sep": ";"}, False, set[str]()),  # no number, by what is declared
+        ('at,net,text\n2024-01-01,1,"a\nb"\n2024-01-01,1,c\n', {}, True, set[str]()),
+        ('at,net,text\n2024-01-01,1,"a\nb"\n', {"multiLine": "true"}, False, set[str]()),
+        ('at,net,text\r\n2024-01-01,1,"a"\r\n', {}, False, set[str]()),
+        ('at,net,text\n2024-01-01,1,"a \\" b"\n2024-01-01,1,c\n', {}, False, set[str]()),
+        ('at,net,text\n2024-01-01,1,"a ""b"" c"\n', {}, False, set[str]()),
+        ('at,net,text\n2024-01-01,1,an inch is 1"\n2024-01-01,1,2"\n', {}, False, set[str]()),
+        ("at,net,text\n" + '2024-01-01,1,"a b"\n' * 2_000, {}, False, set[str]()),  # the look ends within a value
+    ],
+)
+def test_values_that_are_read_otherwise(
+    tmp_path: Path, text: str, options: dict[str, str], broken: bool, commas: set[str]
+) -> None:
+    """Decimal commas of columns that are declared as decimals, and values of several lines."""
+    write(tmp_path, a=text)
+    [file] = files_at(str(tmp_path))
+    bills = source(tmp_path, *COLUMNS, ("text", "string"), **options)
+    assert (breaks_rows(bills, file), decimal_commas(bills, file)) == (broken, commas)

@@ -120,3 +120,16 @@ def test_quotes_that_are_read_otherwise() -> None:
     [found] = odd_files(project, plan, {"raw": [a_file("a", "01", id=None, amount=None), odd]})
     assert found.what == 'b of raw writes a quote within quotes as `""`, which d reads otherwise'
     assert "add `escape: '\"'` to `options:` in sources.yml:7" in found.fix
+
+
+def test_values_that_are_read_otherwise() -> None:
+    """Of columns that are read: the option that says how they are meant."""
+    project, plan = planned("csv", ("id", "int"), ("amount", "decimal(9,2)"), reads="amount")
+    odd = replace(a_file("b", "02", id=None, amount=None), broken_rows=True, commas=frozenset({"amount", "id"}))
+    rows, comma = odd_files(project, plan, {"raw": [a_file("a", "01", id=None, amount=None), odd]})
+    assert rows.what == "b of raw has quoted values that go on in the next line, which d reads as rows of their own"
+    assert "add `multiLine: true` to `options:` in sources.yml:7" in rows.fix
+    assert comma.what == (
+        "b of raw writes amount with a decimal comma, which d reads as if it were not there: 12,50 is 1250"
+    )
+    assert "add `locale: de-DE` (or whose numbers these are) to `options:` in sources.yml:7" in comma.fix
