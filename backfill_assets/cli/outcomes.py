@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from backfill_assets.build.outcome import Outcome
+from backfill_assets.cli.plan_stages import cut_off_lines
 from backfill_assets.cli.plan_words import ahead_lines
 from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import grid, out, styled
@@ -32,6 +33,8 @@ def print_outcomes(plan: Plan, outcomes: Mapping[str, Outcome], project: Project
         console.print(f"Invalidated {stage.model} {short(stage.intervals)} of version {stage.version}")
     if not plan.work:
         console.print(f"Nothing to build: plan {opened or plan.id} has no missing interval.")
+        for line in cut_off_lines(plan, project):
+            console.print(line)
     table = grid(0, 1)
     for name, outcome in outcomes.items():
         cadence = project.models[name].cadence

@@ -1,4 +1,4 @@
-"""How do the stages of a plan look on a screen? A line for each thing to do."""
+"""How do the stages of a plan look on a screen? A line for each thing to do, and for what is left out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from backfill_assets.cli.ranges import short
-from backfill_assets.cli.terminal import grid
+from backfill_assets.cli.terminal import grid, styled
 from backfill_assets.core.model import Project
 from backfill_assets.core.wording import amount, amount_of
 from backfill_assets.plan.stages import Approve, AuditStage, Build, Invalidate, Plan, Promote
@@ -74,6 +74,26 @@ def _kept(plan: Plan) -> list[tuple[str, str]]:
 
 
 _MANY_KEPT = 30
+
+
+def cut_off_lines(plan: Plan, project: Project) -> list[Text]:
+    """What is left out for want of rows to read, of the models that read sources; the others follow from these."""
+    found: list[Text] = []
+    direct = [cut for cut in plan.cut_off if cut.reads[0] in project.sources]
+    for cut in direct:
+        rest = amount(cut.count, project.models[cut.model].cadence)
+        have, until = "has no rows" if len(cut.reads) == 1 else "have no rows", "until there are some"
+        if project.sources[cut.reads[0]].ready:
+            have, until = "is not ready" if len(cut.reads) == 1 else "are not ready", "until then"
+        found.append(
+            styled("[yellow]{} {}[/] for {} of {}, ", ", ".join(cut.reads), have, rest, cut.model)
+            + Text(f"{short(cut.intervals)}: not expected {until}")
+        )
+    if any(not project.sources[cut.reads[0]].ready for cut in direct):
+        found.append(
+            styled("[dim]Where a source may rightly have none, write `cut_off: false` for it in sources.yml.[/]")
+        )
+    return found
 
 
 def _through(stage: Build, plan: Plan) -> str:

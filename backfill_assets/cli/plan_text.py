@@ -8,7 +8,7 @@ from rich.text import Text
 
 from backfill_assets.app.next_step import NextStep, Step, next_step, restate_late
 from backfill_assets.cli.estimates import estimate_lines
-from backfill_assets.cli.plan_stages import stage_lines
+from backfill_assets.cli.plan_stages import cut_off_lines, stage_lines
 from backfill_assets.cli.plan_words import afterwards, ahead_lines, has_history, kept_warning_words, override_words
 from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import out, print_section, styled
@@ -16,7 +16,6 @@ from backfill_assets.cli.texts import text_line
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.escaping import one_line
 from backfill_assets.core.model import Project
-from backfill_assets.core.wording import amount
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.estimate import PlanEstimate
@@ -121,7 +120,7 @@ def _note_lines(plan: Plan, project: Project) -> list[Text]:
         *(Text(one_line(sentence), style="dim") for sentence in sized_words(plan)),
         *_copied_lines(plan, project),
         *_frozen_lines(plan),
-        *_cut_off_lines(plan, project),
+        *cut_off_lines(plan, project),
         *_warning_lines(plan, project),
         *(Text(text_line(text, project)) for text in plan.texts),
     ]
@@ -199,26 +198,6 @@ def _copied_lines(plan: Plan, project: Project) -> list[Text]:
 def _frozen_lines(plan: Plan) -> list[Text]:
     """Which state of its sources the rest of an open plan reads, where they changed since."""
     return [Text(sentence, style="yellow") for sentence in frozen_words(plan)]
-
-
-def _cut_off_lines(plan: Plan, project: Project) -> list[Text]:
-    """What is left out for want of rows to read, of the models that read sources; the others follow from these."""
-    found: list[Text] = []
-    direct = [cut for cut in plan.cut_off if cut.reads[0] in project.sources]
-    for cut in direct:
-        rest = amount(cut.count, project.models[cut.model].cadence)
-        have, until = "has no rows" if len(cut.reads) == 1 else "have no rows", "until there are some"
-        if project.sources[cut.reads[0]].ready:
-            have, until = "is not ready" if len(cut.reads) == 1 else "are not ready", "until then"
-        found.append(
-            styled("[yellow]{} {}[/] for {} of {}, ", ", ".join(cut.reads), have, rest, cut.model)
-            + Text(f"{short(cut.intervals)}: not expected {until}")
-        )
-    if any(not project.sources[cut.reads[0]].ready for cut in direct):
-        found.append(
-            styled("[dim]Where a source may rightly have none, write `cut_off: false` for it in sources.yml.[/]")
-        )
-    return found
 
 
 def print_ahead(ahead: Sequence[Obstacle], gaps: Sequence[Gap]) -> None:

@@ -30,3 +30,15 @@ def test_one_reason_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert "cannot build a 2024-01-03, 2024-01-05..2024-01-07\nwhy: Division by zero\n" in printed
     assert printed.count("Division by zero") == 1 and "cannot build a 2024-01-08\nwhy: no room" in printed
+
+
+def test_nothing_to_build_says_what_is_cut_off(capsys: pytest.CaptureFixture[str]) -> None:
+    """Somebody who applies a project over sources that were never loaded learns why nothing happens."""
+    world = World(a_model("a", "raw"))
+    world.extents = {"raw": None}
+    plan = world.plan()
+    print_outcomes(plan, {}, world.project)
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        f"Nothing to build: plan {plan.id} has no missing interval.",
+        "raw has no rows for 10 days of a, 2024-01-01..2024-01-10: not expected until there are some",
+    ]
