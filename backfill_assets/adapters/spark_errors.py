@@ -236,12 +236,13 @@ def classified(
         of_a_day = re.search(r"reading file \S+/[^/=\s]+=", text)  # others of the source's files can be read without it
         quoted = re.search(r'[^\s"\\,;|:{\[(]""', text.partition("MALFORMED_RECORD_IN_PARSING")[2])
         escape = "where CSV writes a quote within quotes as two, add `escape: '\"'` to the source's `options:`. Else "
+        lines = "where a quoted value goes on in the next line, add `multiLine: true` to the source's `options:`. Else "
+        first = f"{escape * bool(quoted)}{lines * ('MALFORMED_CSV_RECORD' in text)}"
         return (DataError if of_a_day else BuildError)(
             cannot,
             why=why,
-            fix=f"{escape * bool(quoted)}correct the line in the file, or declare its column as `string` and cast it "
-            "in the model; with `options: {mode: PERMISSIVE}` of the source what cannot be read is NULL, with "
-            "DROPMALFORMED its line goes",
+            fix=f"{first}correct the line in the file, or declare its column as `string` and cast it in the model; "
+            "with `options: {mode: PERMISSIVE}` what cannot be read is NULL, with DROPMALFORMED its line goes",
         )
     mend = "correct the model or its input, then run again"
     if lacks_import:

@@ -5,6 +5,7 @@ Three steps, one after the other, so that whoever calls them can tell what is kn
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -117,6 +118,8 @@ class Checked:
     proved: Proved = field(default_factory=Proved)
     unproved: BackfillError | None = None
     """Why they could not be compared with what is shown: what was built is as good, and the gate stays closed."""
+    seconds: float = 0.0
+    """How long it took to find out."""
 
     @property
     def equal(self) -> bool:
@@ -210,11 +213,13 @@ def left_of_plan(context: Context, started: Started) -> str:
 
 def check_rows(context: Context, plan: Plan, stored: str, facts: Facts) -> Checked:
     """The same of a plan whose rows are there; without a `stored` one only its texts are tried."""
+    began = time.monotonic()
     texts = check_texts(context, plan)
-    if not stored:
-        return Checked(texts=texts)
+    proved, unproved = Proved(), None
     try:
-        with telling_of_death("compare what was built"):
-            return Checked(texts=texts, proved=prove_built(context, stored, plan, facts))
+        if stored:
+            with telling_of_death("compare what was built"):
+                proved = prove_built(context, stored, plan, facts)
     except BackfillError as error:
-        return Checked(texts=texts, unproved=error)
+        unproved = error
+    return Checked(texts=texts, proved=proved, unproved=unproved, seconds=time.monotonic() - began)

@@ -16,6 +16,7 @@ from backfill_assets.contracts.impact import Impact
 from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.plan.amendment import Amendment
+from backfill_assets.plan.commands import accept_option
 from backfill_assets.plan.facts import Facts
 from backfill_assets.promote.case import Case
 from backfill_assets.promote.cases import Cases
@@ -143,7 +144,7 @@ def lacking_approvals(cases: Cases, case: Case, record: PlanRecord) -> Iterator[
     for owner in dict.fromkeys((*parts, *findings)):
         named = findings.get(owner, {})
         about = {**dict.fromkeys(named.values(), NOTHING), **parts.get(owner, {})}
-        accept = "".join(f' --accept {name}="why it may be so"' for name in named)
+        accept = "".join(f" {accept_option(name)}" for name in named)
         yield Lacking(
             owner=owner,
             roles=merged_roles((owner, cases.owners(name).get(owner, (OWNER,))) for name in about)[owner],

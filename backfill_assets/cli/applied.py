@@ -14,7 +14,7 @@ from backfill_assets.cli.proofs import print_proofs
 from backfill_assets.cli.terminal import echo
 from backfill_assets.cli.texts import print_text_checks
 from backfill_assets.core.codec import to_plain
-from backfill_assets.plan.estimate_text import comparison, saving
+from backfill_assets.plan.estimate_text import comparison, duration, saving
 
 
 def print_applied(context: Context, built: Built, checked: Checked, *, last: bool) -> None:
@@ -32,6 +32,9 @@ def print_applied(context: Context, built: Built, checked: Checked, *, last: boo
     for found in checked.proved.drift:
         echo(found)
     print_proofs(checked.proved.proofs)
+    if checked.proved.proofs and checked.seconds >= 1:
+        took = duration(checked.seconds, checked.seconds)
+        echo(f"Comparing with what is shown took {took}; estimates are of building only.")
     if started.opened and last:
         print_candidate(started.opened, built.candidate)
     if built.complete and (rest := left_of_plan(context, started)):
@@ -53,6 +56,7 @@ def applied_json(built: Built, checked: Checked) -> dict[str, object]:
         "plan": built.started.plan.to_json(),
         "amendment": to_plain(built.started.amendment),
         "complete": built.complete,
+        "compared_seconds": round(checked.seconds, 3),
         "models": outcomes_json(built.carried.outcomes),
         "estimate": built.started.estimate.to_json(),
         "actual": built.actual.to_json(),

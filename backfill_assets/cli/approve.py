@@ -13,6 +13,7 @@ from backfill_assets.cli.terminal import out, styled
 from backfill_assets.core.errors import Problem, ProjectError
 from backfill_assets.core.escaping import one_line
 from backfill_assets.files.texts import read_text
+from backfill_assets.plan.commands import accept_option
 from backfill_assets.state.approval_validity import expires, is_own
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.rules import Rules
@@ -96,4 +97,4 @@ def print_approved(done: Approved) -> None:
 
 def unaccepted_text(finding: str) -> str:
     """That a finding is in no statement, and how it gets there."""
-    return f'{finding} was found and is not accepted; who states that it may be so adds --accept {finding}="why"'
+    return f"{finding} was found and is not accepted; who states that it may be so adds {accept_option(finding, 'why')}"

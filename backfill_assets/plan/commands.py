@@ -36,6 +36,16 @@ def withdraw_command(model: str, ranges: Ranges) -> str:
     return " ".join(["backfill withdraw", *restate_argument(model, ranges)])
 
 
+def accept_option(finding: str, reason: str = "why it may be so") -> str:
+    """The option that accepts a finding, as a shell takes it: columns may be called anything.
+
+    >>> print(accept_option("orders.total"), accept_option("orders.Net Amount"))
+    --accept orders.total="why it may be so" --accept 'orders.Net Amount=why it may be so'
+    """
+    plain = shlex.quote(finding) == finding
+    return f'--accept {finding}="{reason}"' if plain else f"--accept {shlex.quote(f'{finding}={reason}')}"
+
+
 def other_code_remedy(record: PlanRecord) -> str:
     """What leads on from a stored plan that is not of the loaded code."""
     code = f"check out the code that plan {record.id} was made of"

@@ -9,7 +9,7 @@ from datetime import datetime
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
-from backfill_assets.plan.commands import apply_command
+from backfill_assets.plan.commands import accept_option, apply_command
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stored import stored_request
 from backfill_assets.promote.approval import ApprovalSubject, PlanReview, rules_of, subject
@@ -185,5 +185,5 @@ def _check(record: PlanRecord, about: ApprovalSubject, owners: tuple[str, ...], 
             raise PlanError(
                 f"finding {name} cannot be accepted without a reason",
                 why="the evidence says why each difference may be so",
-                fix=f'--accept {name}="the reason"',
+                fix=accept_option(name, "the reason"),
             )

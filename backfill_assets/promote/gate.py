@@ -18,7 +18,13 @@ from backfill_assets.core.segments import logic_of
 from backfill_assets.core.wording import listed
 from backfill_assets.plan.changed_texts import refuted, remedy, unchecked
 from backfill_assets.plan.changes import asked_about
-from backfill_assets.plan.commands import apply_command, restate_argument, restate_command, withdraw_command
+from backfill_assets.plan.commands import (
+    accept_option,
+    apply_command,
+    restate_argument,
+    restate_command,
+    withdraw_command,
+)
 from backfill_assets.plan.left_out import causes_of_loss, sources_without, ways_on
 from backfill_assets.plan.missing import needed, upstream_models
 from backfill_assets.plan.renamed_columns import outdated
@@ -459,7 +465,7 @@ def _approve(case: Case, owner: str, parts: Mapping[str, Ranges]) -> str:
 def _accept(review: PlanReview, finding: Finding, owners: Sequence[str], about: ApprovalSubject) -> str:
     option = f" --for {owners[0]}" if len(about.owners) > 1 and owners[0] else ""
     command = f"backfill approve {review.record.id}{option}"
-    return f'mend it, then backfill apply, or accept it: {command} --accept {finding.name}="why it may be so"'
+    return f"mend it, then backfill apply, or accept it: {command} {accept_option(finding.name)}"
 
 
 def _one_type(case: Case, column: TwoTypes) -> str:
