@@ -89,10 +89,8 @@ def test_late_rows(spark: SparkSession, tmp_path: Path, environment: str) -> Non
     text = (running := root / "models" / "running.sql").read_text()
     running.write_text(text.replace("sum(", "2 * sum("))
     beside = backfill_here("plan", project=root).out
-    assert "this plan leaves them as they are:\n  daily 2024-01-03..2024-01-05: built before its source" in beside, (
-        beside
-    )
-    assert "Once it is promoted: backfill apply --restate daily:2024-01-03..2024-01-05\n" in beside, beside
+    assert "left as they are by this plan\n  daily 2024-01-03..2024-01-05: built before its source" in beside, beside
+    assert "Once this plan is promoted:\n    backfill apply --restate daily:2024-01-03..2024-01-05\n" in beside, beside
     (told,) = backfill_here("plan", "--json", project=root).json["late"]
     assert told["model"] == "daily", told
     running.write_text(text)
@@ -108,7 +106,7 @@ def test_late_rows(spark: SparkSession, tmp_path: Path, environment: str) -> Non
     assert applied.code == 0, applied
     assert backfill_here("watch", project=root).code == 3, "prod still shows the old rows"
     built = backfill_here("plan", *command[1:], project=root).out
-    assert "leaves them as they are" not in built, "they are built again, and wait to be promoted"
+    assert "left as they are by this plan" not in built, "they are built again, and wait to be promoted"
     named = re.search(r"backfill promote (\w+)", applied.out)
     assert named, applied
     say_yes(Context.open(root), named[1])
