@@ -152,7 +152,7 @@ def of_shown_rows(case: Case) -> Iterator[Obstacle]:
             intervals=each.intervals,
             remedy=f"mend {first} first: then {apply_command(case.request)} looks at this again"
             if first
-            else _again(case, each.model, each.intervals, "what is shown now"),
+            else _again(case, each.model, each.intervals, "what is shown now", each.upstream),
         )
 
 
@@ -476,12 +476,18 @@ def _one_type(case: Case, column: TwoTypes) -> str:
     return f"cast {column.name} to {column.stored_kind} in the query; or rebuild all days: {rebuild}"
 
 
-def _again(case: Case, name: str, part: Ranges, reads: str) -> str:
-    """How intervals that are not shown yet are computed again: a restatement is made anew, others are withdrawn."""
+def _again(case: Case, name: str, part: Ranges, reads: str, upstream: str = "") -> str:
+    """How intervals are computed again: a restatement is made anew, others that are not shown yet are withdrawn. What
+    is shown beside an `upstream` that is not can be computed again as a version of its own only: a restatement reads
+    what is shown."""
     apply = f"{apply_command(case.request)}, which"
     if name not in case.project.models:
         return _back_or_out(case, name)
     if name not in {p.model for p in case.pointers}:
+        shown = case.environment.pointers.keys()
+        if upstream and name in shown and upstream not in shown:
+            own = f'make {name} a version of its own: `code_version: "2"` in its header'
+            return f"{own}, then {apply} computes it again with what it reads"
         return f"{apply} computes it again with what it reads"
     if any(w.model == name and w.patched and w.version != logic_of(w.version) for w in case.wanted.wanted):
         return f"{apply} computes it again from {reads}"

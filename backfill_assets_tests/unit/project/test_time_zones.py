@@ -51,7 +51,7 @@ def test_days_and_longer(tmp_path: Path) -> None:
         ),
         h_sql=sql(BY_HOUR, HOURS),
         p_py="from backfill_assets import model\n\n\n"
-        '@model(start="2024-01-01", grain=["ds"], time_zone="Asia/Kathmandu",\n'
+        '@model(start="2024-01-02", grain=["ds"], time_zone="Asia/Kathmandu",\n'
         '       columns={"ds": {"type": "date"}})\n'
         "def p(h, interval):\n    return h  # Asia/Kathmandu\n",
     )

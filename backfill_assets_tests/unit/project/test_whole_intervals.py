@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.core.errors import Problem
+from backfill_assets.core.intervals import utc
 from backfill_assets.plan.stage_reasons import nothing_over
 from backfill_assets.project.loader import load_project
 from backfill_assets_tests.unit.project.helpers import SOURCES
@@ -87,8 +88,8 @@ def test_a_model_without_any_interval_says_so(tmp_path: Path) -> None:
     """Not that none is over yet: none ever is."""
     told(tmp_path, m=model("cadence: monthly\nstart: 2024-02-14\nend: 2024-03-15"), n=model("start: 2024-02-14"))
     models = load_project(tmp_path).models
-    assert nothing_over(models["m"]) == "its start and end hold no whole month"
-    assert nothing_over(models["n"]) == "no interval of it is over yet"
+    assert nothing_over(models["m"], utc("2024-06-01")) == "its start and end hold no whole month"
+    assert nothing_over(models["n"], utc("2024-02-14")) == "no interval of it is over yet"
 
 
 MONTHS = "cadence: monthly\nstart: {start}"

@@ -21,7 +21,7 @@ from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.plan.stale_inputs import stale_inputs
 from backfill_assets.promote.case import Case
 from backfill_assets.promote.compaction import Corrections, compact, compaction_case, find_many_corrections
-from backfill_assets.promote.gate import Verdict, judge_rows
+from backfill_assets.promote.gate import Verdict, gate, judge_rows
 from backfill_assets.promote.janitor import sweep
 from backfill_assets.promote.lifecycle import end_promoted, store_plan
 from backfill_assets.promote.obstacle import Obstacle
@@ -343,7 +343,12 @@ class Warehouse(RuleBasedStateMachine):
         facts, plan = self.world.facts(self.now), self.world.plan(now=self.now)
         case = self.world.cases(required=False).promotion(Request(), facts, plan)
         if asked := [(o.model, part) for o in (*case.older.upstreams, *case.older.sources) for part in o.intervals]:
-            withdraw(self.world.control, self.world.tables, self.world.project, asked, now=self.now, by="dev")
+            shown = facts.environment.pointers.keys()
+            alone = {o.model for o in case.older.upstreams if o.model in shown and o.upstream not in shown}
+            for name in alone:
+                self.code_changes(name, self.versions[name] + 10)
+            if rest := [(name, part) for name, part in asked if name not in alone]:
+                withdraw(self.world.control, self.world.tables, self.world.project, rest, now=self.now, by="dev")
             apply(self.world.bench(), self.world.plan(now=self.now))
 
     # --- whoever is asked says yes; in `test_machine_approvals.py` they need not --------------------------------------
@@ -447,3 +452,21 @@ TestWarehouse = Warehouse.TestCase
 TestWarehouse.settings = settings(
     max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )
+
+
+def test_a_reader_that_was_promoted_alone() -> None:
+    """Its upstream is made anew before it is shown: the reader can be computed again as a version of its own only, as
+    the gate says."""
+    machine = Warehouse()
+    machine.begin()
+    machine.somebody_builds(bad=set(), late=0, scan=False, select=())
+    machine.somebody_promotes(select=("b",), steps=None)
+    machine.somebody_touches_a_table(model="a", what="foreign")
+    apply(machine.world.bench(), machine.world.plan(now=machine.now))
+    facts, plan = machine.world.facts(machine.now), machine.world.plan(now=machine.now)
+    case = machine.world.cases(required=False).promotion(Request(), facts, plan)
+    [found] = [o for o in gate(case).obstacles if o.model == "b"]
+    assert found.remedy.startswith(
+        'make b a version of its own: `code_version: "2"` in its header, then backfill apply'
+    )
+    machine.all_is_well_in_the_end()
