@@ -144,7 +144,7 @@ _AT = "\0"
 def _print_trouble(console: Console, outcome: Outcome) -> None:
     alike: dict[str, list[Interval]] = {}
     for failure in outcome.failures:  # what several batches say of their intervals is said once, of all of these
-        alike.setdefault(failure.error.replace(str(failure.interval), _AT), []).append(failure.interval)
+        alike.setdefault(failure.error.replace(str(failure.interval), _AT, 1), []).append(failure.interval)
     for error, intervals in alike.items():
         console.print(Text(error.replace(_AT, short(Ranges.of(intervals))), style="red"))
     failed = [r for r in outcome.results if not r.passed]

@@ -18,6 +18,7 @@ def test_one_reason_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
         (days("05", "06"), why),
         (days("08"), "cannot build a {}\nwhy: no room"),
         (days("07"), why),
+        *((days(day), "cannot build a {0}\nwhy: CHECK (ds >= DATE '{0}')") for day in ("04", "09")),
     ]
     failed = Outcome(
         model="a",
@@ -29,6 +30,7 @@ def test_one_reason_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
     print_outcomes(world.plan(), {"a": failed}, world.project)
     printed = capsys.readouterr().out
     assert "cannot build a 2024-01-03, 2024-01-05..2024-01-07\nwhy: Division by zero\n" in printed
+    assert "cannot build a 2024-01-04\nwhy: CHECK (ds >= DATE '2024-01-04')\n" in printed, "what it quotes stays"
     assert printed.count("Division by zero") == 1 and "cannot build a 2024-01-08\nwhy: no room" in printed
 
 
