@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from backfill_assets.core.wording import amount
+from backfill_assets.core.wording import amount, first_few
 from backfill_assets.plan.actual import Actual
 from backfill_assets.plan.estimate import PlanEstimate
 
@@ -51,7 +51,7 @@ def saving(guess: PlanEstimate, took: Actual | None = None) -> str:
     if guess.whole is None or guess.whole.total.seconds is None:
         return ""
     everything, cost, price = guess.whole.total.seconds, guess.whole.total.cost, guess.price
-    names = ", ".join(f"{amount(s.count, s.cadence)} of {s.model}" for s in guess.whole.stages)
+    names = first_few(f"{amount(s.count, s.cadence)} of {s.model}" for s in guess.whole.stages)
     said = duration(everything.low, everything.high)
     likely = guess.total.seconds.likely if guess.total.seconds else 0.0
     seconds = everything.likely - (took.seconds if took else likely)
