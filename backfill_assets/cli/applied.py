@@ -32,7 +32,7 @@ def print_applied(context: Context, built: Built, checked: Checked, *, last: boo
     for found in checked.proved.drift:
         echo(found)
     print_proofs(checked.proved.proofs)
-    if checked.proved.proofs and checked.seconds >= 1:
+    if checked.proved.proofs:
         took = duration(checked.seconds, checked.seconds)
         echo(f"Comparing with what is shown took {took}; estimates are of building only.")
     if started.opened and last:
