@@ -5,14 +5,17 @@ Said of a model whose history was changed by a release: whether a routine run ha
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from backfill_assets.core.intervals import LATEST, Ranges
-from backfill_assets.core.model import Model
+from backfill_assets.core.intervals import LATEST, Interval, Ranges
+from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.reach import reach
 from backfill_assets.core.wording import first_few
+from backfill_assets.plan.bounds import bounded
+from backfill_assets.plan.patch import ALL_TIME
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.state.releases import Release
 from backfill_assets.watch.facts import WatchFacts
@@ -35,11 +38,11 @@ class Seam:
 
 def freshness(look: WatchFacts) -> tuple[Notice, ...]:
     """A notice for each model and source that is behind."""
-    found: list[Notice] = []
+    found, bound = list[Notice](), _bound(look)
     for name, pointer in look.environment.pointers.items():
         model = look.project.models.get(name)
         if model is not None and (lacking := _lacking(look, model, pointer)):
-            found.append(_behind(look, model, pointer, lacking))
+            found.append(_behind(look, bound, model, pointer, lacking))
     for name, newest in look.newest.items():
         hours = look.project.sources[name].freshness_hours
         if hours is not None and newest + timedelta(hours=hours) < look.now:
@@ -61,10 +64,7 @@ def sources_of_what_lacks(look: WatchFacts) -> set[str]:
     """The sources of models that lack intervals, and of the models that these read."""
     models = look.project.models
     shown = ((models[name], pointer) for name, pointer in look.environment.pointers.items() if name in models)
-    behind = [model.name for model, pointer in shown if _lacking(look, model, pointer)]
-    read = reach(behind, lambda name: [u.name for u in models[name].upstreams if u.name in models])
-    every = {u.name for name in (*behind, *read) for u in models[name].upstreams}
-    return every & look.project.sources.keys()
+    return _sources_of(models, [model.name for model, pointer in shown if _lacking(look, model, pointer)])
 
 
 def seams(look: WatchFacts) -> tuple[Seam, ...]:
@@ -97,7 +97,7 @@ def _lacking(look: WatchFacts, model: Model, pointer: Pointer) -> Ranges:
     return expected - Ranges((expected.span,)).until(_end(pointer)) if expected.span else expected
 
 
-def _behind(look: WatchFacts, model: Model, pointer: Pointer, lacking: Ranges) -> Notice:
+def _behind(look: WatchFacts, bound: Project, model: Model, pointer: Pointer, lacking: Ranges) -> Notice:
     seam = next((s for s in seams(look) if s.model == model.name), None)
     last = f"the newest shown is {_end(pointer) - timedelta(seconds=1):%Y-%m-%d}"
     kind, what = (
@@ -109,27 +109,33 @@ def _behind(look: WatchFacts, model: Model, pointer: Pointer, lacking: Ranges) -
     if why := _last_failure(look, model.name, pointer, lacking):
         what += f"; the last try failed: {why}"
     remedy = "backfill routine"
-    if empty := _without_rows(look, model.name, lacking):
+    if empty := _without_rows(look, bound, model.name, lacking):
         since = max(empty.values())
         what += f"; there are no rows in {first_few(empty)} from {since:%Y-%m-%d %H:%M} UTC on"
         remedy = f"load {first_few(empty)}, then {remedy}"
     return Notice(kind=kind, model=model.name, intervals=lacking, what=what, remedy=remedy)
 
 
-def _without_rows(look: WatchFacts, name: str, lacking: Ranges) -> dict[str, datetime]:
-    """The sources because of which none of these intervals can be built, and where the rows of each end: all with a
-    time column that a model reads, or those of one model that it reads. None where that is not known."""
-    model, span = look.project.models[name], lacking.span
-    time = model.calendar.time_of(span) if span else None
-    if time is None:
+def _bound(look: WatchFacts) -> Project:
+    """The project as far as the newest rows of its sources reach: plans expect nothing after them."""
+    ends = {name: end for name, end in look.newest.items() if look.project.sources[name].cut_off}
+    return bounded(look.project, {name: Interval(ALL_TIME.start, end) for name, end in ends.items()}, look.now)
+
+
+def _without_rows(look: WatchFacts, bound: Project, name: str, lacking: Ranges) -> dict[str, datetime]:
+    """The sources because of which none of these intervals is expected of a model, and where the rows of each end."""
+    models, span = look.project.models, lacking.span
+    time = models[name].calendar.time_of(span) if span else None
+    if time is None or lacking & bound.models[name].expected(look.now):
         return {}
-    for upstream in model.upstreams:
-        if upstream.name in look.project.models and (found := _without_rows(look, upstream.name, lacking)):
-            return found
-    read = [u.name for u in model.upstreams if u.name in look.project.sources]
-    timed = [n for n in read if look.project.sources[n].time_column]
-    ends = {n: look.newest[n] for n in timed if n in look.newest and look.project.sources[n].cut_off}
-    return ends if len(ends) == len(timed) and all(end <= time.start for end in ends.values()) else {}
+    ended = {source: end for source, end in look.newest.items() if end <= time.start}
+    return {source: ended[source] for source in sorted(_sources_of(models, [name]) & ended.keys())}
+
+
+def _sources_of(models: Mapping[str, Model], names: Sequence[str]) -> set[str]:
+    """What these models, and those that they read, read beside models."""
+    read = reach(names, lambda name: [u.name for u in models[name].upstreams if u.name in models])
+    return {u.name for name in (*names, *read) for u in models[name].upstreams} - models.keys()
 
 
 def _last_failure(look: WatchFacts, name: str, pointer: Pointer, lacking: Ranges) -> str:
