@@ -24,7 +24,7 @@ def csv_days(file: SourceFile, source: Source, pattern: str) -> Ranges | None:
     dialect = Dialect.of(source)
     if not _one_sign(dialect.separator) or not (dialect.quote == "" or _one_sign(dialect.quote)):
         return None
-    if source.option("escape", "\\") not in ("\\", dialect.quote):  # Arrow escapes outside of quotes as well
+    if dialect.escape not in ("\\", dialect.quote):  # Arrow escapes outside of quotes as well
         return None
     parse = csv.ParseOptions(
         delimiter=dialect.separator,

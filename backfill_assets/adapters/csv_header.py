@@ -47,6 +47,11 @@ class Dialect:
             line_end=source.option("linesep"),
         )
 
+    @property
+    def delimiter(self) -> str:
+        """The separator itself: a tab may be written as an escape."""
+        return self.separator.replace("\\t", "\t")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderColumns:
@@ -181,9 +186,12 @@ def _beginning(file: SourceFile, dialect: Dialect) -> Beginning:
 
 
 def _rows(text: str, dialect: Dialect, *, whole: bool) -> list[list[str]]:
-    """The rows of a text, without the last one where it may go on; none where this reader does not take it."""
-    separator, quote = dialect.separator.replace("\\t", "\t"), dialect.quote
+    """The rows of a text, without the last one where it may go on; none where this reader does not take it, or no value
+    can have a comma or a line's end."""
+    separator, quote = dialect.delimiter, dialect.quote
     if len(separator) != 1 or len(quote) != 1 or dialect.comment or dialect.line_end:
+        return []
+    if quote not in text and (separator == "," or "," not in text):
         return []
     escape = dialect.escape if len(dialect.escape) == 1 and dialect.escape != quote else None
     try:
@@ -195,7 +203,7 @@ def _rows(text: str, dialect: Dialect, *, whole: bool) -> list[list[str]]:
 
 def _doubles_quotes(text: str, dialect: Dialect) -> bool:
     """Whether a quoted value has a quote within, written as two; not where a backslash is before it."""
-    quote, separator = dialect.quote, dialect.separator.replace("\\t", "\t")
+    quote, separator = dialect.quote, dialect.delimiter
     if len(quote) != 1 or len(separator) != 1:
         return False
     if dialect.comment:
@@ -221,7 +229,7 @@ def _names(text: str, dialect: Dialect, *, whole: bool) -> tuple[str, ...] | Non
     odd = quote and line.count(quote) % 2  # a name goes on in the next line
     if odd or (number == len(lines) - 1 and not whole) or any(not c.isprintable() and c != "\t" for c in line):
         return None
-    separator = dialect.separator.replace("\\t", "\t")
+    separator = dialect.delimiter
     if len(separator) != 1 or len(quote) > 1:  # more than the reader takes
         return tuple(name.strip().strip(quote) for name in line.split(separator))
     quoting = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE

@@ -57,13 +57,13 @@ def odd_files(project: Project, plan: Plan, files: Mapping[str, Sequence[FileCol
         if finer:
             found.append(_in_nanoseconds(project, source, reads, finer))
         if reads and (quoting := [file for file in there if file.misread_quotes]):
-            found.append(_misread_quotes(project, source, reads, quoting))
+            found.append(_misread_quotes(project, source, _readers(reads), quoting))
         if reads and (broken := [file for file in there if file.broken_rows]):
-            found.append(_broken_rows(project, source, reads, broken))
-        if commas := {column: [f for f in there if column in f.commas] for column in reads}:
-            found.extend(_commas(project, source, column, [*reads[column]], f) for column, f in commas.items() if f)
+            found.append(_broken_rows(project, source, _readers(reads), broken))
         for column in (c.name for c in source.columns if c.name.lower() in reads):
             low, readers = column.lower(), reads[column.lower()]
+            if commas := [file for file in there if low in file.commas]:
+                found.append(_commas(project, source, column, [*readers], commas))
             hit = [f for f in there if any(_meets(project, model, days, f) for model, days in readers.items())]
             if lacking := _lacking(low, hit, there):
                 found.append(_lacks(project, source, column, [*readers], lacking, there))
@@ -186,9 +186,8 @@ def _in_nanoseconds(
 
 
 def _misread_quotes(
-    project: Project, source: Source, reads: Mapping[str, Mapping[str, Ranges]], quoting: Sequence[FileColumns]
+    project: Project, source: Source, readers: Sequence[str], quoting: Sequence[FileColumns]
 ) -> PlanWarning:
-    readers = _readers(reads)
     return _warning(
         project,
         source,
@@ -202,9 +201,8 @@ def _misread_quotes(
 
 
 def _broken_rows(
-    project: Project, source: Source, reads: Mapping[str, Mapping[str, Ranges]], broken: Sequence[FileColumns]
+    project: Project, source: Source, readers: Sequence[str], broken: Sequence[FileColumns]
 ) -> PlanWarning:
-    readers = _readers(reads)
     return _warning(
         project,
         source,
