@@ -64,9 +64,9 @@ def _stale(bench: Workbench, name: str, have: Mapping[str, Coverage], shown: Map
 def removals_of(bench: Workbench, name: str) -> frozenset[Removal]:
     """What the janitor removes, or has removed, of the tables that a build of the model writes to and reads."""
     upstreams = upstream_models(bench.project, bench.project.models[name])
-    called = {name: name, **{each: upstream.name for each, upstream in upstreams.items()}}
-    tables = [(table, bench.version(each)) for each, table in called.items()]
-    tables += [(called[each], bench.project.fingerprints[each]) for each in upstreams]
+    tables = [(name, bench.version(name))]
+    for each, upstream in upstreams.items():
+        tables += [(upstream.name, bench.version(each)), (upstream.name, bench.project.fingerprints[each])]
     return frozenset(bench.control.removals.of(tables))
 
 
