@@ -17,6 +17,9 @@ from backfill_assets.core.model import Model
 from backfill_assets.plan.stages import Build, Plan
 
 MODELS_AT_ONCE = 2
+WAKES = 0.5
+"""Seconds after which the main thread looks up from its wait: only it runs the handlers of signals, and one that came
+to another thread (Arrow's, Delta's, one of ours) does not wake it."""
 
 
 def apply(bench: Workbench, plan: Plan) -> dict[str, Outcome]:
@@ -41,7 +44,7 @@ def apply(bench: Workbench, plan: Plan) -> dict[str, Outcome]:
             while graph.is_active():
                 for name in graph.get_ready():
                     running[pool.submit(_tried, bench, name, work[name])] = name
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                done, _ = wait(running, timeout=WAKES, return_when=FIRST_COMPLETED)
                 for future in done:
                     name = running.pop(future)
                     outcomes[name] = future.result()

@@ -35,6 +35,7 @@ ROLLBACK = (
     broken("a restatement goes back with its readers", "promote/rollback.py", "if corrected and other.model not in told and (why := _belong", "if not step.model and (why := _belong", "promote/test_rollback.py"),
     broken("a model that consumers read does not go silently", "promote/rollback.py", ", *_consumers(project, rules, steps)]", "]", "promote/test_rollback.py"),
     broken("days that came since are kept", "promote/rollback_step.py", "newer = (shown.covers - older.covers) if shown else NOTHING", "newer = NOTHING", "promote/test_rollback.py"),
+    broken("promises: a signal that another thread gets", "build/apply.py", "wait(running, timeout=WAKES,", "wait(running,", "build/test_apply.py::test_an_interrupt_stops_every_model_and_keeps_what_is_done"),
     broken("promises: a declared type and the query", "project/outputs.py", "    if same_type(declared, given):\n", "    if True:\n", "project/test_problems.py"),
     broken("promises: a declared type and the rows", "adapters/version_table.py", "            _check_promised(job.model, schema)\n", "            pass\n", "audits/test_missing_column.py::test_a_type_that_is_not_the_declared_one"),
     broken("promises: a table of before", "plan/warnings.py", "            if not same_type(type_, declared):\n", "            if False:\n", "plan/test_plan.py::test_a_type_that_is_not_the_declared_one_is_told"),

@@ -186,7 +186,7 @@ def test_sigterm_ends_an_apply_like_ctrl_c(tmp_path: Path) -> None:
         end(process)
     assert said.code == 143, said.out
     built = kinds(place, Kind.BUILT)
-    assert 0 < len(built) < 60
+    assert 0 < len(built) < 60, said.out
     assert f"daily: {len(built)} of 60 days built" in said.out
     assert "terminated" in said.out and f"backfill --project {tmp_path} apply" in said.out
     assert len(kinds(place, Kind.STARTED)) <= len(built) + 1

@@ -135,16 +135,18 @@ def test_leftover_audits_are_made_up_for_before_what_reads_them() -> None:
     assert [name for name, _ in world.engine.writes] == ["b"]
 
 
-def test_an_interrupt_stops_every_model_and_keeps_what_is_done() -> None:
-    """Ctrl-C while two models are in their second batches: both are cancelled, nothing further begins, and what was
-    built stays."""
+@pytest.mark.parametrize("receiver", ["main thread", "another"])
+def test_an_interrupt_stops_every_model_and_keeps_what_is_done(receiver: str) -> None:
+    """Ctrl-C while two models are in their second batches, whichever thread the system gives it to: both are cancelled,
+    nothing further begins, and what was built stays."""
     world = World(a_model("a"), a_model("b"), a_model("c", "a"))
     seconds = threading.Barrier(2)
 
     def interrupted(job: Job, interval: Interval) -> None:
         if interval == days("04", "06"):
             if seconds.wait(timeout=20) == 0:
-                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+                told = threading.main_thread() if receiver == "main thread" else threading.current_thread()
+                signal.pthread_kill(told.ident or 0, signal.SIGINT)
             assert world.engine.cancelled.wait(20)
             raise TransientBuildError("job was cancelled")
 
