@@ -16,6 +16,8 @@ from backfill_assets.core.escaping import one_line
 from backfill_assets.core.model import Source
 from backfill_assets.project.object_store import UnreachableError
 
+UTF_8 = "utf-8"
+"""What Spark takes CSV for, where a source says nothing."""
 _BYTES = 64 * 1024
 """A header that is longer is not read here."""
 _CHARACTERS = 16 * 1024
@@ -43,7 +45,7 @@ class Dialect:
             quote=source.option("quote", '"'),
             escape=source.option("escape", "\\"),
             comment=source.option("comment"),
-            encoding=source.option("encoding") or source.option("charset", "utf-8"),
+            encoding=source.option("encoding") or source.option("charset", UTF_8),
             line_end=source.option("linesep"),
         )
 
@@ -75,6 +77,8 @@ class Beginning:
     """Whether a quoted value goes on in the next line."""
     commas: frozenset[str] = frozenset()
     """Columns (in lower case) with numbers that have a decimal comma: `12,50`."""
+    has_other_bytes: bool = False
+    """Whether it has bytes that are none of its encoding, for each of which Spark reads U+FFFD."""
 
 
 def corrupt_record(source: Source) -> str:
@@ -159,17 +163,24 @@ def decimal_commas(source: Source, file: SourceFile) -> frozenset[str]:
     return _beginning(file, Dialect.of(source)).commas & decimals if decimals else frozenset()
 
 
+def is_misencoded(source: Source, file: SourceFile) -> bool:
+    """Whether a file, as far as it is looked at, has bytes that are not UTF-8, of a source that says no `encoding`."""
+    dialect = Dialect.of(source)
+    return dialect.encoding == UTF_8 and _beginning(file, dialect).has_other_bytes
+
+
 @lru_cache(maxsize=100_000)
 def _beginning(file: SourceFile, dialect: Dialect) -> Beginning:
     try:
-        decoder = getincrementaldecoder(dialect.encoding)("strict")
         with file.text() as opened:
             content = bytes(opened.read(_BYTES))
-        text = decoder.decode(content).removeprefix("\ufeff")
+        text, odd = _decoded(content, dialect.encoding)
+        text = text.removeprefix("\ufeff")
         names = _names(text, dialect, whole=len(content) < _BYTES)
         rows = _rows(text[:_CHARACTERS], dialect, whole=len(text) <= _CHARACTERS and len(content) < _BYTES)
         return Beginning(
             names=names,
+            has_other_bytes=odd,
             doubles_quotes=_doubles_quotes(text, dialect),
             breaks_lines=any("\n" in value for row in rows for value in row),
             commas=frozenset(
@@ -183,6 +194,15 @@ def _beginning(file: SourceFile, dialect: Dialect) -> Beginning:
         raise
     except (OSError, ValueError, LookupError, csv.Error):  # gone, damaged, nobody may read it: whoever reads it says so
         return Beginning()
+
+
+def _decoded(content: bytes, encoding: str) -> tuple[str, bool]:
+    """The text as Spark reads it, which may end within a letter, and whether bytes are none of the encoding."""
+    decoder = getincrementaldecoder(encoding)
+    try:
+        return decoder("strict").decode(content), False
+    except UnicodeDecodeError:
+        return decoder("replace").decode(content), True
 
 
 def _rows(text: str, dialect: Dialect, *, whole: bool) -> list[list[str]]:

@@ -12,6 +12,7 @@ from backfill_assets.adapters.csv_header import (
     corrupt_record,
     decimal_commas,
     header_of,
+    is_misencoded,
     misreads_quotes,
     unlike,
 )
@@ -68,6 +69,7 @@ def file_columns(
             misread_quotes=source.format == "csv" and misreads_quotes(source, file),
             broken_rows=source.format == "csv" and breaks_rows(source, file),
             commas=decimal_commas(source, file) if source.format == "csv" else frozenset(),
+            misencoded=source.format == "csv" and is_misencoded(source, file),
         )
         for (file, span), types in zip(looked, every, strict=True)
         if types

@@ -44,6 +44,8 @@ class FileColumns:
     """Whether it is CSV with values that go on in the next line, which Spark takes for another row."""
     commas: frozenset[str] = frozenset()
     """Decimals (in lower case) that it writes with a comma, of CSV that Spark reads with points."""
+    misencoded: bool = False
+    """Whether it is CSV with bytes that are not UTF-8, of a source that says no encoding."""
 
 
 def odd_files(project: Project, plan: Plan, files: Mapping[str, Sequence[FileColumns]]) -> tuple[PlanWarning, ...]:
@@ -60,6 +62,8 @@ def odd_files(project: Project, plan: Plan, files: Mapping[str, Sequence[FileCol
             found.append(_misread_quotes(project, source, _readers(reads), quoting))
         if reads and (broken := [file for file in there if file.broken_rows]):
             found.append(_broken_rows(project, source, _readers(reads), broken))
+        if reads and (foreign := [file for file in there if file.misencoded]):
+            found.append(_misencoded(project, source, _readers(reads), foreign))
         for column in (c.name for c in source.columns if c.name.lower() in reads):
             low, readers = column.lower(), reads[column.lower()]
             if commas := [file for file in there if low in file.commas]:
@@ -211,6 +215,21 @@ def _broken_rows(
         f"the next line, which {listed(readers)} read{'s' * (len(readers) == 1)} as rows of their own",
         why="Spark reads CSV a line a row; what is left of a broken row passes where its types fit",
         fix=f"add `multiLine: true` to `options:` in {source.file.name}:{source.line}",
+    )
+
+
+def _misencoded(
+    project: Project, source: Source, readers: Sequence[str], foreign: Sequence[FileColumns]
+) -> PlanWarning:
+    return _warning(
+        project,
+        source,
+        readers,
+        what=f"{_files(foreign)} of {source.name} {'have' if len(foreign) > 1 else 'has'} letters that are not UTF-8, "
+        f"which {listed(readers)} read{'s' * (len(readers) == 1)} as \ufffd: Müller is M\ufffdller in all rows",
+        why="Spark reads CSV as UTF-8 unless the source says otherwise, and says nothing of bytes that are not",
+        fix=f"add `encoding: ISO-8859-1` to `options:` in {source.file.name}:{source.line} where they are Latin-1, or "
+        "write them as UTF-8; `encoding: UTF-8` says that they are meant as they stand",
     )
 
 

@@ -16,6 +16,7 @@ from backfill_assets.adapters.csv_header import (
     columns_of,
     decimal_commas,
     header_of,
+    is_misencoded,
     misreads_quotes,
 )
 from backfill_assets.adapters.source_files import files_at
@@ -222,3 +223,22 @@ def test_values_that_are_read_otherwise(
     [file] = files_at(str(tmp_path))
     bills = source(tmp_path, *COLUMNS, ("text", "string"), **options)
     assert (breaks_rows(bills, file), decimal_commas(bills, file)) == (broken, commas)
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "odd"),
+    [
+        ("at,who\n2024-01-01,Müller\n".encode("latin-1"), {}, True),
+        ("at,who\n2024-01-01,Müller\n".encode(), {}, False),
+        ("at,who\n2024-01-01,Müller\n".encode("latin-1"), {"encoding": "ISO-8859-1"}, False),
+        ("at,who\n2024-01-01,Müller\n".encode("latin-1"), {"encoding": "UTF-8"}, False),  # meant so
+        (b"at,who\n2024-01-01," + b"x" * (64 * 1024 - 19) + "ü\n".encode(), {}, False),  # cut within a letter
+    ],
+)
+def test_letters_of_another_encoding(tmp_path: Path, content: bytes, options: dict[str, str], odd: bool) -> None:
+    """Spark reads each such byte as U+FFFD; the names are told nevertheless."""
+    (tmp_path / "a.csv").write_bytes(content)
+    [file] = files_at(str(tmp_path))
+    bills = source(tmp_path, ("at", "timestamp"), ("who", "string"), **options)
+    assert is_misencoded(bills, file) is odd
+    assert header_of(bills, file) == ("at", "who")

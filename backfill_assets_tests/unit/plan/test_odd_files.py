@@ -133,3 +133,14 @@ def test_values_that_are_read_otherwise() -> None:
         "b of raw writes amount with a decimal comma, which d reads as if it were not there: 12,50 is 1250"
     )
     assert "add `locale: de-DE` (or whose numbers these are) to `options:` in sources.yml:7" in comma.fix
+
+
+def test_letters_of_another_encoding() -> None:
+    """They are read as one and the same, whichever column is read."""
+    project, plan = planned("csv", ("id", "int"), ("amount", "decimal(9,2)"), reads="amount")
+    odd = replace(a_file("b", "02", id=None, amount=None), misencoded=True)
+    [letters] = odd_files(project, plan, {"raw": [a_file("a", "01", id=None, amount=None), odd]})
+    assert letters.what == (
+        "b of raw has letters that are not UTF-8, which d reads as \ufffd: Müller is M\ufffdller in all rows"
+    )
+    assert "add `encoding: ISO-8859-1` to `options:` in sources.yml:7" in letters.fix
