@@ -113,12 +113,12 @@ def open_table(location: str, commit: int | None = None) -> DeltaTable | None:
 
     Raises StateError when its log is damaged, or does not reach to the commit.
     """
-    from deltalake import DeltaTable
-    from deltalake.exceptions import DeltaError, TableNotFoundError
-
     folder = local(location)
     if folder is not None and check_log(folder, commit) < 0:
         return None
+    from deltalake import DeltaTable  # not before: a first plan has no table to open
+    from deltalake.exceptions import DeltaError, TableNotFoundError
+
     try:
         table = DeltaTable(location, version=commit, storage_options=delta_options(location))
     except TableNotFoundError:

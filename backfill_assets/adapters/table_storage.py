@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.data_files import IntervalFile, data_files
+from backfill_assets.adapters.durable import local
 from backfill_assets.adapters.file_sizes import NO_FILE, file_sizes, listed_sizes
 from backfill_assets.adapters.known_files import KnownFiles, KnownPart, all_there, log_state
 from backfill_assets.adapters.table_log import open_table
@@ -31,6 +32,8 @@ class DeltaTableStorage:
         self._warehouse, self._known = warehouse, known
 
     def tables(self) -> list[StoredTable]:
+        if (folder := local(self._warehouse)) is not None and not os.path.lexists(folder):
+            return []  # the first plan of a project loads no Arrow to find that
         with reaching(self._warehouse):
             return sorted(self._tables(), key=lambda t: (t.model, t.version))
 
