@@ -31,6 +31,10 @@ def audit_problems(draft: Draft, audits: Sequence[Audit], columns: Sequence[Colu
                 fix = did_you_mean(column, names, f"use one of: {', '.join(names)}")
                 what = f"audit `{audit.name}`: `{column}` is not a column of `{draft.name}`"
                 found.append(draft.problem(audit.line, what=what, fix=fix))
+        for column in kind_of(audit).timed():
+            if (kind := types.get(column.lower())) is not None and family(kind) != "time":
+                what = f"audit `{audit.name}`: `{column}` is {kind}, not a date or a timestamp"
+                found.append(draft.problem(audit.line, what=what, fix=f"write `CAST(… AS TIMESTAMP) AS {column}`"))
         for column, value in kind_of(audit).compared():
             if need := _wrong(types.get(column.lower()), value):
                 what = f"audit `{audit.name}`: `{column}` is {types[column.lower()]}, and {value!r} is not {need}"

@@ -56,6 +56,21 @@ def interval_start(model: Model) -> str:
     return _truncated(model.time_column, model.cadence)
 
 
+def interval_end(model: Model) -> str:
+    """The end of the interval that a row is in, which is not of it any more."""
+    return f"{interval_start(model)} + INTERVAL 1 {model.cadence.unit.upper()}"
+
+
+def clock_time(model: Model, column: str) -> str:
+    """A date or an instant as the clocks of the model's intervals show it; dates, and timestamps without a zone, are
+    taken to be that already."""
+    name = quoted(column)
+    if not model.time_zone:
+        return name
+    there = f"from_utc_timestamp({name}, {literal(model.time_zone)})"
+    return f"CASE WHEN typeof({name}) = 'timestamp' THEN {there} ELSE {name} END"
+
+
 def _truncated(column: str, cadence: Cadence) -> str:
     return f"date_trunc('{cadence.unit.upper()}', {quoted(column)})"
 

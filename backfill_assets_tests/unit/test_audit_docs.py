@@ -14,7 +14,8 @@ sources:
   - {name: raw.campaigns, path: x, columns: {id: bigint, end_date: date}}
   - {name: raw.clicks, path: x, time_column: at, columns: {at: timestamp, campaign: bigint}}
   - {name: raw.ads, path: x, columns: {ds: date, campaign_id: bigint, ad_id: bigint, channel: string, email: string,
-      clicks: bigint, impressions: bigint, ctr: double, spend: double}}
+      clicks: bigint, impressions: bigint, ctr: double, spend: double,
+      updated_at: timestamp}}
 """
 MODEL = """\
 /*

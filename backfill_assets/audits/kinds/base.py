@@ -76,6 +76,10 @@ class AuditKind(Strict):
         """Each column with each value that it is compared with."""
         yield from ()
 
+    def timed(self) -> Sequence[str]:
+        """The columns that it takes for dates or instants."""
+        return ()
+
     def looked_up(self) -> Pairs:
         """The columns whose values are looked up in another table."""
         return ()
@@ -183,20 +187,21 @@ class RowCheck(Filtered):
     """Is true or false of each row by itself."""
 
     @abstractmethod
-    def broken(self) -> str:
+    def broken(self, model: Model) -> str:
         """The condition that is true for a row that fails, whatever `where` says."""
 
     @abstractmethod
     def decisive(self) -> Sequence[str]:
         """The columns whose values decide: what somebody wants to see of a row that fails."""
 
-    def failing(self) -> str:
+    def failing(self, model: Model) -> str:
         """The condition that is true for a row that fails."""
         # An author's text may end in a comment: what follows it is on a line of its own.
-        return self.broken() if self.where is None else f"({self.broken()}) AND ({self.where}\n)"
+        broken = self.broken(model)
+        return broken if self.where is None else f"({broken}) AND ({self.where}\n)"
 
     def cells(self, model: Model) -> Sequence[str]:
-        return [f"count_if({self.failing()})"]
+        return [f"count_if({self.failing(model)})"]
 
     def samples(self, look: AuditScope) -> Sequence[str]:
         model, tables = look.model, look.tables
@@ -205,11 +210,11 @@ class RowCheck(Filtered):
         shown = key_text(once((*model.grain, *self.decisive())), model.mask)
         return [
             f"SELECT {interval_text(model)} AS {INTERVAL}, {shown} AS sample "
-            f"FROM {tables.rows()}{join and f' {join}'} WHERE {self.failing()}"
+            f"FROM {tables.rows()}{join and f' {join}'} WHERE {self.failing(model)}"
         ]
 
     def rule(self, model: Model) -> str:
-        return f"no row with {self.broken()}"
+        return f"no row with {self.broken(model)}"
 
 
 def interval_literal(start: datetime) -> str:

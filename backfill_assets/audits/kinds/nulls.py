@@ -26,7 +26,7 @@ class NotNull(RowCheck):
 
     columns: ColumnNames
 
-    def broken(self) -> str:
+    def broken(self, model: Model) -> str:
         return " OR ".join(f"{quoted(c)} IS NULL" for c in self.columns)
 
     def decisive(self) -> Sequence[str]:

@@ -16,7 +16,7 @@ from backfill_assets.core.model import Model
 from backfill_assets.core.wording import listed
 from backfill_assets.files.validation import ColumnName, ColumnNames
 from backfill_assets.sql.expressions import columns_of
-from backfill_assets.sql.text import hidden, interval_text, literal, quoted, value_text
+from backfill_assets.sql.text import clock_time, hidden, interval_end, interval_text, literal, quoted, value_text
 
 
 class Range(RowCheck):
@@ -43,7 +43,7 @@ class Range(RowCheck):
     def compared(self) -> Iterator[tuple[str, object]]:
         yield from ((self.column, value) for value in (self.min, self.max) if value is not None)
 
-    def broken(self) -> str:
+    def broken(self, model: Model) -> str:
         column = quoted(self.column)
         parts = [f"{column} < {literal(self.min)}"] if self.min is not None else []
         parts += [f"{column} > {literal(self.max)}"] if self.max is not None else []
@@ -76,7 +76,7 @@ class AcceptedValues(RowCheck):
     def compared(self) -> Iterator[tuple[str, object]]:
         yield from ((self.column, value) for value in self.values)
 
-    def broken(self) -> str:
+    def broken(self, model: Model) -> str:
         return f"{quoted(self.column)} NOT IN ({', '.join(literal(v) for v in self.values)})"
 
     def decisive(self) -> Sequence[str]:
@@ -84,6 +84,38 @@ class AcceptedValues(RowCheck):
 
     def meaning(self, model: Model) -> str:
         return f"{self.column} is one of {listed(map(str, self.values), 'or')}, where it has a value."
+
+
+class NotFuture(RowCheck):
+    kind = "not_future"
+    example = "- not_future: updated_at"
+    page = (("- not_future: updated_at", "no date or instant is after the interval that its row is in; NULL passes"),)
+    short = "column"
+
+    column: ColumnName
+
+    def title(self) -> Sequence[str]:
+        return (self.kind, self.column)
+
+    def wrong(self, grain: Sequence[str], time_column: str) -> Iterator[tuple[str, str, str]]:
+        if self.column.lower() == time_column.lower():
+            what, why = f"`{self.kind}` of the time column says nothing", "it decides which interval a row is in"
+            yield what, why, "name another date or timestamp, or remove the audit"
+
+    def timed(self) -> Sequence[str]:
+        return (self.column,)
+
+    def broken(self, model: Model) -> str:
+        return f"{clock_time(model, self.column)} >= {interval_end(model)}"
+
+    def decisive(self) -> Sequence[str]:
+        return (self.column,)
+
+    def rule(self, model: Model) -> str:
+        return f"no {self.column} after the {model.cadence.unit} of its row"
+
+    def meaning(self, model: Model) -> str:
+        return f"{self.column} is never after the {model.cadence.unit} of its row."
 
 
 class NotConstant(AuditKind):
@@ -136,7 +168,7 @@ class Expression(RowCheck):
 
     expression: Condition
 
-    def broken(self) -> str:
+    def broken(self, model: Model) -> str:
         return f"NOT coalesce({self.expression}\n, false)"
 
     def decisive(self) -> Sequence[str]:
@@ -173,7 +205,7 @@ class Relationships(RowCheck):
     def looked_up(self) -> Pairs:
         return list(zip(self.columns, self.fields or self.columns, strict=True))
 
-    def broken(self) -> str:
+    def broken(self, model: Model) -> str:
         filled = " AND ".join(f"{quoted(c)} IS NOT NULL" for c in self.columns)
         return f"{filled} AND {hit(self.called)} IS NULL"
 

@@ -24,6 +24,7 @@ from backfill_assets_tests.fakes import a_model
         ("range", {"column": "c", "min": 0}, "c is at least 0, where it has a value."),
         ("range", {"column": "c", "max": 9}, "c is at most 9, where it has a value."),
         ("range", {"column": "c", "min": 0, "max": 9}, "c is between 0 and 9, where it has a value."),
+        ("not_future", {"column": "c"}, "c is never after the day of its row."),
         ("relationships", {"columns": ("c",), "to": "raw.c"}, "Every c is found in raw.c."),
         ("completeness", {}, "Every day has at least one row."),
         ("completeness", {"min_rows": 1200}, "Every day has at least 1,200 rows."),

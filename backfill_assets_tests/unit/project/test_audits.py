@@ -122,6 +122,8 @@ CASES: list[tuple[str, str, str, str]] = [
     ("- range: {column: clicks, min: few}", "`clicks` is bigint, and 'few' is not a number", "write a number", ""),
     ("- range: {column: ds, max: 7}", "`ds` is date", "write a date or an instant", ""),
     ("- accepted_values: {column: clicks, values: [1, '2']}", "'2' is not a number", "write a number", ""),
+    ("- not_future: DS", "of the time column says nothing", "name another date", ""),
+    ("- not_future: clicks", "`clicks` is bigint, not a date or a timestamp", "CAST(… AS TIMESTAMP) AS clicks", ""),
     ("- relationships: {columns: campaign_id, to: evnts}", "looks at `evnts`", "did you mean `events`?", ""),
     ("- relationships: {columns: campaign_id, to: events, fields: id}", "`id` is not a column of `events`", "use one of: ds", ""),
     ("- relationships: {columns: [ds, clicks], to: events, fields: [ds]}", "go in pairs", "- relationships: {", ""),
