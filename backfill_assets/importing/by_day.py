@@ -25,6 +25,7 @@ from backfill_assets.importing.spans import (
     truncated_to,
     within,
 )
+from backfill_assets.sql.select_parts import conjuncts
 
 _LIMIT = "LIMIT: so many rows of all that is computed at once"
 
@@ -229,9 +230,9 @@ class _Reader:
             parts.append(part)
             on = join.args.get("on")
             if on is not None:
-                conditions += [(c, part if part.optional else None) for c in _conjuncts(on)]
+                conditions += [(c, part if part.optional else None) for c in conjuncts(on)]
         if (where := tree.args.get("where")) is not None:
-            conditions += [(c, None) for c in _conjuncts(where.this)]
+            conditions += [(c, None) for c in conjuncts(where.this)]
         return parts, conditions
 
     def _part(self, node: exp.Expr, known: Mapping[str, Rows]) -> _Part:
@@ -526,13 +527,3 @@ def _said(node: exp.Expr) -> str:
 
 def _names(tree: exp.Expr) -> list[str]:
     return [name.lower() for name in tree.named_selects] if isinstance(tree, exp.Query) else []
-
-
-def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
-    if isinstance(node, exp.And):
-        yield from _conjuncts(node.this)
-        yield from _conjuncts(node.expression)
-    elif isinstance(node, exp.Paren):
-        yield from _conjuncts(node.this)
-    else:
-        yield node

@@ -20,7 +20,6 @@ from backfill_assets.importing.relations import (
     Link,
     Member,
     NamedRelation,
-    conjuncts,
     connected,
     day_column,
     first_line,
@@ -31,6 +30,7 @@ from backfill_assets.importing.relations import (
     refuse,
 )
 from backfill_assets.importing.values import BOOLEAN, ExpressionReader, Value, filled
+from backfill_assets.sql.select_parts import conjuncts
 
 Lookup = Callable[[exp.Table], NamedRelation]
 """What a table is that is no CTE. Raises Untranslatable when its columns are unknown."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -117,17 +117,6 @@ def connected(start: Member, links: Sequence[Link], days: Mapping[str, set[Membe
             if group & own:
                 group |= own
     return group
-
-
-def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
-    """The conditions that AND joins."""
-    if isinstance(node, exp.And):
-        yield from conjuncts(node.this)
-        yield from conjuncts(node.expression)
-    elif isinstance(node, exp.Paren):
-        yield from conjuncts(node.this)
-    else:
-        yield node
 
 
 def has_bounds(node: exp.Expr) -> bool:

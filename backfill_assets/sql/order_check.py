@@ -99,7 +99,7 @@ class _Select:
             fix += ", or say RANGE instead of ROWS: rows that are equal in it then count together"
         what = "depends on an order that its ORDER BY does not fix" if order else "has no ORDER BY"
         why = "rows that are equal in it may come in any order, and nothing says that it is unique"
-        yield ColumnProblem(line=_line(node), what=f"the window of `{name}()` {what}", why=why, fix=fix)
+        yield ColumnProblem(line=line_of(node), what=f"the window of `{name}()` {what}", why=why, fix=fix)
 
     def _extreme(self, node: exp.ArgMax | exp.ArgMin, window: exp.Window | None) -> Iterator[ColumnProblem]:
         """`max_by` and `min_by`: their order is an argument."""
@@ -114,7 +114,7 @@ class _Select:
         name = "max_by" if isinstance(node, exp.ArgMax) else "min_by"
         what = f"`{name}()` takes the value of any row among those that are equal in its order"
         fix = f"order by columns of a unique key as well: `{name}(…, struct({node.expression.name or '…'}, …))`"
-        line = _line(window or node)
+        line = line_of(window or node)
         yield ColumnProblem(line=line, what=what, why="nothing says that its order has no ties", fix=fix)
 
     def _aggregate(self, node: exp.Expr, name: str) -> Iterator[ColumnProblem]:
@@ -136,7 +136,7 @@ class _Select:
                 fix = f"sort them: `sort_array({name}(…))`"
             else:
                 fix = f"sort them: `{name}(…) WITHIN GROUP (ORDER BY …)`, by columns without ties"
-        yield ColumnProblem(line=_line(node), what=what, why="the order of the rows in a group is not fixed", fix=fix)
+        yield ColumnProblem(line=line_of(node), what=what, why="the order of the rows in a group is not fixed", fix=fix)
 
     def _approximate(self, node: exp.Expr, window: exp.Window | None) -> Iterator[ColumnProblem]:
         """Sketches, what is taken from them, and `mode` without a word on ties, of a group or a window."""
@@ -161,7 +161,7 @@ class _Select:
             why = "the order of the rows in a group is not fixed"
             exact = ", or with `approx_count_distinct()`, which does not depend on it" * _name(node).startswith("hll")
             fix = f"compute it exactly{exact}; or say why it is no matter in `allow_nondeterministic`"
-        yield ColumnProblem(line=_line(window or node), what=what, why=why, fix=fix)
+        yield ColumnProblem(line=line_of(window or node), what=what, why=why, fix=fix)
 
     def _limit(self) -> Iterator[ColumnProblem]:
         limit = self._select.args.get("limit") or self._select.args.get("offset")
@@ -176,7 +176,9 @@ class _Select:
             return
         why = "rows that are equal in its ORDER BY may come in any order" if by else "there is no ORDER BY"
         fix = "order by columns of a unique key as well"
-        yield ColumnProblem(line=_line(limit), what="LIMIT takes rows by an order that is not fixed", why=why, fix=fix)
+        yield ColumnProblem(
+            line=line_of(limit), what="LIMIT takes rows by an order that is not fixed", why=why, fix=fix
+        )
 
     def _apart(self, by: Sequence[exp.Expr]) -> bool:
         """Whether rows that windows and LIMIT see are the same, or differ in nothing that is used, if they are equal
@@ -283,7 +285,3 @@ def _name(node: exp.Expr) -> str:
 
 def _whole(spec: exp.Expr) -> bool:
     return spec.args.get("start") == spec.args.get("end") == "UNBOUNDED"
-
-
-def _line(node: exp.Expr) -> int:
-    return next((line for n in node.walk() if (line := n.meta_get("line")) is not None), line_of(node))

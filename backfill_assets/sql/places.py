@@ -6,9 +6,9 @@ from sqlglot import exp
 
 
 def line_of(node: exp.Expr) -> int:
-    """The line of the first name in a tree that has a position (1 when none has)."""
+    """The line of the first name in a tree that has a position; where none has, of the first one around it, or else 1."""
     for inner in node.walk(bfs=False):
         if (line := inner.meta_get("line")) is not None:
             return line
-    sibling = node.parent
-    return next((n.meta_get("line") for n in sibling.walk() if n.meta_get("line")), 1) if sibling else 1
+    around = node.parent.walk() if node.parent else ()
+    return next((line for other in around if (line := other.meta_get("line"))), 1)
