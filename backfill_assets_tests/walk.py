@@ -18,6 +18,8 @@ from pathlib import Path
 PACKAGE = "backfill_assets"
 ROOT = Path(__file__).parent.parent / PACKAGE
 MOST = 40
+HANDED_IN = "handed in:"
+"""Of a hop that is called by way of a parameter: one of the functions further left names it."""
 WALK = """\
 cli.build_commands:apply                          the request is parsed; nothing below knows a terminal
   cli.base:open_context
@@ -51,10 +53,10 @@ cli.build_commands:apply                          the request is parsed; nothing
     app.apply:check_rows
       app.prove:prove_built                       compared with what is shown: without that the gate stays shut
   app.promote:promote_plan
-    app.gate:promotion_case                       all that the gate looks at
-    app.evidence:seal_release                     of the plan and of the release, before anything moves
     promote.release:release_case                  again, from fresh facts, after a lost race
+      app.gate:promotion_case                     handed in: all that the gate looks at
       promote.gate:gate                           every rule in order, all obstacles
+      app.evidence:seal_release                   handed in: of the plan and of the release, before anything moves
       promote.promote:promote                     views are expanded, pointers flip, views are settled
         state.environment:Environments.flip       all pointers in one commit
         adapters.spark_views:SparkViews.settle
@@ -73,8 +75,9 @@ def walk() -> list[str]:
             above.pop()
         if not _definitions(hop):
             raise ValueError(f"there is no {hop}")
-        if above and not _calls(above[-1][1], hop):
-            raise ValueError(f"{above[-1][1]} does not call {hop}")
+        callers = [caller for _, caller in (above if HANDED_IN in line else above[-1:])]
+        if callers and not any(_calls(caller, hop) for caller in callers):
+            raise ValueError(f"{callers[-1]} does not call {hop}")
         above.append((depth, hop))
         hops.append(hop)
     if len(hops) > MOST:

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 
 def line_of(node: exp.Expr) -> int:
-    """The line of the first name in a tree that has a position; where none has, of the first one around it, or else 1."""
+    """The line of the first name in a tree that has a position; where none has, of one around it, or else 1."""
     for inner in node.walk(bfs=False):
         if (line := inner.meta_get("line")) is not None:
             return line

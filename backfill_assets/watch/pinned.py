@@ -23,12 +23,13 @@ def pins(look: WatchFacts) -> tuple[Notice, ...]:
 def _of(look: WatchFacts, one: PinFacts) -> Iterator[Notice]:
     pin = one.pin
     kept = f"{pin.consumer} is kept on release {pin.release}"
-    again = f"backfill unpin {pin.consumer}; or, for longer, backfill pin {pin.consumer} {pin.release} --until DAY"
+    end = f"backfill unpin {pin.consumer}"
+    again = f"{end}; or, for longer, backfill pin {pin.consumer} {pin.release} --until DAY"
     wrong: list[tuple[str, str]] = []
     if pin.overdue(look.now.date()):
         wrong.append((f"{kept} until {pin.until}, which is over", again))
     if not one.known:
-        wrong.append((f"{kept}, and consumers.yml does not name it any more", f"backfill unpin {pin.consumer}"))
+        wrong.append((f"{kept}, and consumers.yml does not name it any more", end))
     for model in sorted(pin.pointers):
         for what, remedy in wrong:
             yield Notice(kind=NoticeKind.PINNED, model=model, what=what, remedy=remedy)
@@ -37,7 +38,7 @@ def _of(look: WatchFacts, one: PinFacts) -> Iterator[Notice]:
             yield Notice(kind=NoticeKind.PINNED, model=model, what=f"{kept}: {one.views[model]}", remedy=mend)
     damaged = damages(look.project, one.proofs)
     for proof in one.proofs:
-        mend = f"restore the files from a backup, or {again.partition(';')[0]}"
+        mend = f"restore the files from a backup, or {end}"
         for what, intervals in damaged.get(proof.model, {}).items():
             said = f"{kept}, which cannot be read: {what}"
             yield Notice(kind=NoticeKind.PINNED, model=proof.model, intervals=intervals, what=said, remedy=mend)
