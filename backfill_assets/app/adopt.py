@@ -41,10 +41,11 @@ from backfill_assets.app.evidence import seal_release
 from backfill_assets.app.gate import cases_of
 from backfill_assets.app.release import mover
 from backfill_assets.audits.digest import audits_digest
-from backfill_assets.build.build import build, create_version
+from backfill_assets.build.build import build
 from backfill_assets.build.engine import Job
 from backfill_assets.build.events import Listener, silence
 from backfill_assets.build.recheck import removed
+from backfill_assets.build.version_tables import create_version
 from backfill_assets.contracts.publish import publish_contracts
 from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import PlanError, StateError

@@ -12,11 +12,11 @@ from dataclasses import replace
 from functools import partial
 
 from backfill_assets.build.bench import Workbench
-from backfill_assets.build.build import create_hollow, create_table, inputs_of
 from backfill_assets.build.engine import Engine, Input, Job, ModelInput
 from backfill_assets.build.engine_restart import on_engine
 from backfill_assets.build.events import BatchDone, BatchStarted, ModelDone, ModelStarted
 from backfill_assets.build.recheck import current_coverage
+from backfill_assets.build.version_tables import create_hollow, create_table, inputs_of
 from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import HeldError
 from backfill_assets.core.intervals import Interval

@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from backfill_assets.build.apply import apply
-from backfill_assets.build.build import create_version
 from backfill_assets.build.outcome import Outcome
+from backfill_assets.build.version_tables import create_version
 from backfill_assets.core.errors import BuildError
 from backfill_assets.plan.stages import Request
 from backfill_assets_tests.fakes import a_model, days
