@@ -37,7 +37,7 @@ cli.build_commands:apply                          the request is parsed; nothing
       plan.plan:make_plan                         stages: build, audit, promote
         plan.missing:ready                        what can be computed by now
     app.candidate:open_plan                       the plan is stored
-  app.apply:build_started
+  app.apply:build_plan
     app.carry_out:carry_out
       build.apply:apply                           models in dependency order
         build.build:build                         one model over its intervals
@@ -49,7 +49,7 @@ cli.build_commands:apply                          the request is parsed; nothing
             adapters.engine:SparkEngine.scan      exactly that commit
               audits.scan:scan_audits
             audits.judge:judge                    a verdict per check and interval; AUDITED or INVALIDATED follows
-  app.apply:check_built
+  app.apply:check_plan
     app.apply:check_rows
       app.prove:prove_built                       compared with what is shown: without that the gate stays shut
   app.promote:promote_plan

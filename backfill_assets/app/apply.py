@@ -163,7 +163,7 @@ def _amended(context: Context, whole: Plan, opened: Opened | None, facts: Facts)
     return amend_stored(context, opened.plan, facts, {t.model: t.intervals for t in targets(whole)})
 
 
-def build_started(
+def build_plan(
     context: Context, started: Started, *, run: str = "", follow: Follow = unseen, hold: Hold | None = None
 ) -> Built:
     """Build and audit it, and show in its candidate environment what is complete.
@@ -190,7 +190,7 @@ def build_started(
     )
 
 
-def check_built(context: Context, built: Built) -> Checked:
+def check_plan(context: Context, built: Built) -> Checked:
     """Try the texts that count as unchanged, and compare what is complete with what is shown; nothing else is. Of a
     part: once the whole plan is complete."""
     if not built.complete:

@@ -119,7 +119,7 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
     asked = stored_request(context.control, stored.id) if stored else asked
     before = context.control.environments.read(context.environment)
     done = release_case(
-        mover(context), partial(_look, context, asked, plan), evidence=partial(_evidence, context, stored)
+        mover(context), partial(_prepare_attempt, context, asked, plan), evidence=partial(_evidence, context, stored)
     )
     if done.verdict.open:
         who, control, views = context.user, context.control, context.shared_views
@@ -157,7 +157,9 @@ def _waiting(context: Context, facts: Facts) -> tuple[WaitingMove, ...]:
     )
 
 
-def _look(context: Context, asked: Request, named: str) -> _Planned:
+def _prepare_attempt(context: Context, asked: Request, named: str) -> _Planned:
+    """What the gate judges, from how things are now. A comparison that it asks for, and that nobody has to approve, is
+    made first: of a plan that is recorded for it where none was stored."""
     stored = find_plan(context.control, named) if named else None
     if stored is not None and stored.status is PlanStatus.ABANDONED:
         raise PlanError(

@@ -173,7 +173,7 @@ def apply(
     Run it again at any time, also after a crash: it does only what is still missing. Prod shows what it showed. Where
     backfill.yml has `windows:`, batches begin within them only, and while no routine run is under way; it waits.
     """
-    from backfill_assets.app.apply import build_started, check_built, start_apply
+    from backfill_assets.app.apply import build_plan, check_plan, start_apply
     from backfill_assets.app.promote import promote_plan
     from backfill_assets.cli.applied import applied_json, print_applied
     from backfill_assets.cli.plan_text import print_ahead, print_applying
@@ -204,8 +204,8 @@ def apply(
         if started.maintenance:
             echo(started.maintenance.sentence)
     hold = context.hold(regardless=reason, waits=not no_wait)
-    built = build_started(context, started, follow=following(quiet=as_json), hold=hold)
-    checked = check_built(context, built)
+    built = build_plan(context, started, follow=following(quiet=as_json), hold=hold)
+    checked = check_plan(context, built)
     if checked.unproved:
         raise checked.unproved
     print_result(

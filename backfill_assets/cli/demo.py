@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from backfill_assets.app.apply import build_started, start_apply
+from backfill_assets.app.apply import build_plan, start_apply
 from backfill_assets.app.context import Context
 from backfill_assets.app.new_project import IGNORED, new_folder
 from backfill_assets.app.promote import promote_plan
@@ -86,7 +86,7 @@ def run_demo(events: int, folder: Path | None = None) -> None:
     started = start_apply(context, Request())
     print_plan(started.whole, context.project, started.estimate)
     _step(console, "backfill apply")
-    built = build_started(context, started, follow=following(quiet=False))
+    built = build_plan(context, started, follow=following(quiet=False))
     print_outcomes(started.plan, built.carried.outcomes, context.project)
     if not built.carried.ok:
         raise typer.Exit(INCOMPLETE)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import dagster as dg
 
-from backfill_assets.app.apply import Started, build_started, check_built, left_of_plan, start_apply
+from backfill_assets.app.apply import Started, build_plan, check_plan, left_of_plan, start_apply
 from backfill_assets.app.check_texts import problems
 from backfill_assets.app.entity_sample import Sampled, sample_entities
 from backfill_assets.app.estimate import estimate_plan
@@ -62,7 +62,7 @@ def apply_job(run: Launched) -> None:
     only = [days_of(text, "only: ") for text in config["only"]]
     started = start_apply(context, request, sample=size, only=only)
     _log_started(run, started)
-    built = build_started(context, started, run=run.name, follow=run.follow, hold=hold)
+    built = build_plan(context, started, run=run.name, follow=run.follow, hold=hold)
     if built.candidate:
         run.log.info(f"what is complete can be looked at in the environment {built.candidate.name}")
     for name, outcome in built.carried.outcomes.items():
@@ -72,7 +72,7 @@ def apply_job(run: Launched) -> None:
             run.log.info(
                 f"{name}: {done_text(context.project, context.project.models[name], outcome)}, in {outcome.version}"
             )
-    checked = check_built(context, built)
+    checked = check_plan(context, built)
     log_checked(context.project, run.step, checked)
     if built.carried.outcomes:
         run.log.info(comparison(started.estimate, built.actual))

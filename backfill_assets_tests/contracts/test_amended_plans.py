@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from backfill_assets.app.amendment import amend_stored
-from backfill_assets.app.apply import build_started, check_built, start_apply
+from backfill_assets.app.apply import build_plan, check_plan, start_apply
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import write_evidence
 from backfill_assets.app.plan import plan_by_now
@@ -144,12 +144,12 @@ def test_facts_are_read_once_and_again_after_a_build(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(Context, "facts", counted)
     monkeypatch.setattr("backfill_assets.app.apply.prove_built", lambda *given: looks.append(given[-1]) or Proved())
-    built = build_started(place, start_apply(place, Request()))
-    check_built(place, built)
+    built = build_plan(place, start_apply(place, Request()))
+    check_plan(place, built)
     first, after, used = looks
     assert not first.coverage["daily"].built and after.coverage["daily"].built and used is after
     looks.clear()
-    check_built(place, build_started(place, start_apply(place, Request())))
+    check_plan(place, build_plan(place, start_apply(place, Request())))
     [only, used] = looks
     assert used is only, "nothing was built: nothing can have changed by this command"
 

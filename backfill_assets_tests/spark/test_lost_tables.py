@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import backfill_assets
-from backfill_assets.app.apply import build_started, check_built, start_apply
+from backfill_assets.app.apply import build_plan, check_plan, start_apply
 from backfill_assets.app.context import Context
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.errors import StateError
@@ -50,7 +50,7 @@ def test_a_lost_table(spark: SparkSession, tmp_path: Path, environment: str) -> 
         _rows("daily", environment, tmp_path)
 
     started = start_apply(place, Request(restate=(("daily", days("2024-01-01", "2024-01-03")),)))
-    checked = check_built(place, build_started(place, started))
+    checked = check_plan(place, build_plan(place, started))
     assert checked.unproved is None and not Path(table_path(place.warehouse, "daily", version)).exists()
     findings = [finding.name for proof in checked.proved.proofs for finding in proof.findings]
     assert findings == ["daily.unreadable"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import backfill_assets
-from backfill_assets.app.apply import build_started, check_built, start_apply
+from backfill_assets.app.apply import build_plan, check_plan, start_apply
 from backfill_assets.app.context import Context
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
@@ -81,8 +81,8 @@ def test_routine_runs_wait_for_six(spark: SparkSession, tmp_path: Path, environm
     look = Request(ignore_cron=True, select=("daily",), end=early.now().replace(hour=0, minute=0))
     assert planned(early, look) == {"daily": "2024-01-04"}
     started = start_apply(early, look)
-    built = build_started(early, started)
-    check_built(early, built)
+    built = build_plan(early, started)
+    check_plan(early, built)
     assert str(built.carried.outcomes["daily"].partial) == "2024-01-04"
     assert shown(root, environment) == before, "only its candidate has it"
     assert routine(at(root, "2024-01-05T05:59")) == {}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import backfill_assets
-from backfill_assets.app.apply import build_started, check_built, start_apply
+from backfill_assets.app.apply import build_plan, check_plan, start_apply
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import write_evidence
 from backfill_assets.app.promote import promote_plan
@@ -121,7 +121,7 @@ def test_ten_batches_over_four_nights(changed: Context) -> None:
         started = start_apply(place, Request(select=("daily",)))
         assert started.maintenance and started.maintenance.timetable.opens == NIGHT
         hold = Hold(windows=place.project.settings.windows, now=wall.look, sleep=sleep)
-        built = build_started(place, started, hold=hold)
+        built = build_plan(place, started, hold=hold)
     finally:
         place.engine().write = write  # type: ignore[method-assign]
 
@@ -137,7 +137,7 @@ def test_ten_batches_over_four_nights(changed: Context) -> None:
     # Prod shows what the routine run made of the tenth day; the candidate has the new column.
     assert len(shown_days(place)) == 10
     assert "most" not in backfill_assets.read("daily", project=place.project.root).column_names
-    assert check_built(place, built).unproved is None
+    assert check_plan(place, built).unproved is None
     assert "22:00-23:00 UTC" in write_evidence(place, started.stored).packet.maintenance.notice  # type: ignore[union-attr]
     say_yes(place, started.stored)
     promote_plan(place, Request(select=("daily",)))
@@ -163,7 +163,7 @@ def test_a_routine_run_that_died_holds_nobody_up(changed: Context) -> None:
             hold = place.hold()
             hold.sleep = sleep
             assert hold.why().startswith("the routine run morning (since ")
-            built = build_started(place, start_apply(place, Request(select=("daily",))), hold=hold)
+            built = build_plan(place, start_apply(place, Request(select=("daily",))), hold=hold)
         finally:
             routine.kill()
     assert built.complete and waits == [0]

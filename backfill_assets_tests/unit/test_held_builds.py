@@ -19,7 +19,7 @@ import pytest
 from backfill_assets.adapters.heartbeat import read_heartbeats, sending_heartbeats
 from backfill_assets.app import apply as app_apply
 from backfill_assets.app import routine
-from backfill_assets.app.apply import Checked, build_started, check_built, start_apply
+from backfill_assets.app.apply import Checked, build_plan, check_plan, start_apply
 from backfill_assets.app.candidate import abandon_plan
 from backfill_assets.app.carry_out import Carried
 from backfill_assets.app.context import Context
@@ -97,7 +97,7 @@ def test_a_plan_that_is_abandoned_while_its_run_waits(closed: Path) -> None:
     place = unsparked(closed)
     started, hold = start_apply(place, Request()), place.hold()
     hold.sleep = lambda stop, seconds: abandon_plan(place, started.stored)
-    built = build_started(place, started, hold=hold)
+    built = build_plan(place, started, hold=hold)
     assert built.held.startswith(f"plan {started.stored} was abandoned at ") and not built.goes_on
     assert not built.complete and built.candidate is None and not place.control.ledger.entries()
 
@@ -115,11 +115,11 @@ def test_a_plan_that_is_superseded_while_its_last_batch_runs(closed: Path, monke
         return Carried(project=context.project, plan=plan, outcomes={})
 
     monkeypatch.setattr(app_apply, "carry_out", built_meanwhile)
-    built = build_started(place, started)
+    built = build_plan(place, started)
     [_, newer] = place.control.plans.all()
     assert built.held.startswith(f"plan {started.stored} was superseded at ") and not built.goes_on
     assert built.held.endswith(f", by {newer.by}'s plan {newer.id}")
-    assert not built.complete and check_built(place, built) == Checked()
+    assert not built.complete and check_plan(place, built) == Checked()
     assert prove_built(place, started.stored, started.plan, built.facts).proofs == ()
 
 
@@ -203,16 +203,16 @@ def test_a_look_that_fails_holds_nobody_up(closed: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("backfill_assets.app.context.read_heartbeats", away)
     place = unsparked(closed)
     assert not place.hold().why()
-    assert build_started(place, start_apply(place, Request())).complete
+    assert build_plan(place, start_apply(place, Request())).complete
 
 
 def test_what_is_complete_was_not_held(tmp_path: Path) -> None:
     """Another run built the rest while this one was held: nothing is left to go on with."""
     place = unsparked(write(tmp_path))
     started, hold = start_apply(place, Request()), place.hold()
-    assert build_started(place, started, hold=place.hold()).complete
+    assert build_plan(place, started, hold=place.hold()).complete
     hold.ended = "heavy builds run in windows"
-    again = build_started(place, started, hold=hold)
+    again = build_plan(place, started, hold=hold)
     assert again.complete and not again.held
 
 
@@ -220,7 +220,7 @@ def test_the_packet_has_the_notice_and_the_reasons(closed: Path) -> None:
     """As of when the plan was opened: a packet that is written again is the same. Without windows it has none."""
     place = unsparked(closed)
     started = start_apply(place, Request())
-    assert build_started(place, started, hold=place.hold(regardless="the board meets")).complete
+    assert build_plan(place, started, hold=place.hold(regardless="the board meets")).complete
     made = write_evidence(place, started.stored)
     found = made.packet.maintenance
     assert found and "Subject: Maintenance: daily" in found.notice and found.sentence.startswith("builds in windows (")

@@ -11,7 +11,7 @@ import dagster as dg
 import pytest
 import yaml
 
-from backfill_assets.app.apply import Started, build_started, check_built, left_of_plan, start_apply
+from backfill_assets.app.apply import Started, build_plan, check_plan, left_of_plan, start_apply
 from backfill_assets.app.build_progress import read_build_progress
 from backfill_assets.app.context import Context
 from backfill_assets.core.errors import PlanError
@@ -57,15 +57,15 @@ def test_one_range_is_tried_again(project: Path) -> None:
     assert command == "backfill apply --select daily --select running --only daily:2024-01-02"
     [before] = place.control.plans.all()
     known = len(place.control.ledger.entries(["running"]))
-    built = build_started(place, started := begun(place, command))
+    built = build_plan(place, started := begun(place, command))
     assert built.complete and started.stored == before.id and list(built.carried.outcomes) == ["daily"]
     assert str(built.carried.outcomes["daily"].built) == "2024-01-02"
     assert len(place.control.ledger.entries(["running"])) == known
     assert left_of_plan(place, started) == "backfill apply --select daily --select running"
-    assert not check_built(place, built).proved.proofs
+    assert not check_plan(place, built).proved.proofs
     assert retried(place) == []
 
-    rest = build_started(place, last := begun(place, "backfill apply --only running:2024-01-01..2024-01-04"))
+    rest = build_plan(place, last := begun(place, "backfill apply --only running:2024-01-01..2024-01-04"))
     [record] = place.control.plans.all()
     assert rest.complete and (record.id, record.status) == (before.id, PlanStatus.APPLIED)
     assert left_of_plan(place, last) == ""
