@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import pairwise
 
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.calendar import Calendar
@@ -18,7 +17,6 @@ from backfill_assets.plan.followed import followed, read_by_now
 from backfill_assets.plan.missing import USUAL, ready, upstream_models
 from backfill_assets.plan.older_sources import History, came_between
 from backfill_assets.plan.published import published
-from backfill_assets.plan.select import one_of
 from backfill_assets.plan.stages import AuditStage, Build, Plan, Request, Stage
 from backfill_assets.plan.taking_out import TakingOut, taking_out
 from backfill_assets.project.stored import UNSAID
@@ -26,10 +24,11 @@ from backfill_assets.promote.mismatches import mismatches
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.rollback_reads import ReadApart, apart_after
 from backfill_assets.promote.rollback_step import RollbackStep, model_then, rollback_step
+from backfill_assets.promote.rollback_target import Change, Target, rollback_target
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, EntriesByVersion, by_version
-from backfill_assets.state.releases import NOTHING_SHOWN, Release, before_all, find_release, grown, shown_at
+from backfill_assets.state.releases import Release, grown
 from backfill_assets.state.replaced_rows import written_over
 from backfill_assets.state.rules import Rules, declared_rules
 from backfill_assets.state.settling import settling_by
@@ -77,52 +76,6 @@ class ProposedRollback:
         return any(s.lacks for s in self.steps)
 
 
-def find_older(releases: Sequence[Release], name: str | None, models: Collection[str] = ()) -> Release:
-    """The release to go back to: the named one, or the one before the last change.
-
-    `models` says of which of them (empty: of any). Raises PromotionError when there is none.
-    """
-    if name is not None:
-        return find_release(releases, name)
-    if (change := last_change(releases, models)) is not None:
-        return change[0]
-    about = f" of {', '.join(models)}" if models else ""
-    raise PromotionError(
-        f"there is no older release{about} to go back to",
-        why="its first release is what is shown, and new intervals" if releases else "there was no release yet",
-        fix="see `backfill releases`",
-    )
-
-
-def last_change(releases: Sequence[Release], models: Collection[str] = ()) -> tuple[Release, Release] | None:
-    """The last release that did more than routine runs do, after the one before it."""
-    for before, last in reversed(list(pairwise(releases))):
-        if not last.settling and any(not m.growth and (not models or m.model in models) for m in last.moves):
-            return before, last
-    return None
-
-
-def last_rollback(releases: Sequence[Release], models: Collection[str] = ()) -> tuple[Release, Release] | None:
-    """The last change, after the release before it, where it is a rollback; not one that undid another, nor one that
-    took models out."""
-    change = last_change(releases, models)
-    if change is None or change[1].back_to in ("", NOTHING_SHOWN):
-        return None
-    earlier = last_change(releases[: releases.index(change[1])], models)
-    undoes = earlier is not None and earlier[1].back_to and earlier[0].id == change[1].back_to
-    return None if undoes else change
-
-
-def _in_part(done: Release, older: Release, before: Release, left: Sequence[str]) -> PromotionError:
-    """The refusal to guess what is meant after a rollback, to `older`, of some models, while others are `left`."""
-    return PromotionError(
-        f"the last change, {done.id}, is a rollback of other models than {', '.join(left)}",
-        why="to go back with these and to undo it are both before the last change",
-        fix=f"go back with these: backfill rollback {older.id} --select {','.join(left)}; or undo it: "
-        f"backfill rollback {before.id}",
-    )
-
-
 def propose_rollback(
     project: Project,
     control: Control,
@@ -144,81 +97,145 @@ def propose_rollback(
     one, runs it again. The release before it is named to undo it; then what settled since stays as well. Raises
     PromotionError where that went back with some models only, and others are left.
     """
-    seen, done = control.environments.read(environment), None
+    seen = control.environments.read(environment)
     releases, versions = control.releases.all(environment), control.versions.all()
-    known = sorted({m.model for r in releases for m in r.moves} | set(seen.pointers))
-    chosen = tuple(one_of(known, name) for part in select for name in part.replace(",", " ").split())
-    if release == NOTHING_SHOWN:
-        _refuse_code(project, seen, chosen)
-        older, then = before_all(environment), dict[str, Pointer]()
-    else:
-        older, change = find_older(releases, release, chosen), last_rollback(releases, chosen)
-        if change is not None and older == change[0]:
-            if release is None:
-                older, done = find_release(releases, change[1].back_to), change
-            exact = False
-        then = shown_at(seen.pointers, releases, older)
-    moves = [m for r in releases if r.revision > older.revision for m in r.moves if not m.growth]
-    over = {m.model: Ranges.of(i for o in moves if o.model == m.model for i in o.changed or ()) for m in moves}
-    names = sorted(chosen if older.shows_nothing else over)
-    moved = [n for n in names if _differs(seen.pointers.get(n), then.get(n), over.get(n, NOTHING), log)]
-    entries = by_version(control.ledger.entries(moved, kinds=DECIDING)) if moved else {}
-
-    def step(name: str) -> RollbackStep:
-        shown, wanted = seen.pointers.get(name), then.get(name)
-        if wanted is None:
-            return RollbackStep(model=name, shown=shown, older=None)
-        model = model_then(project, versions, name, wanted.version)
-        wanted = _without_parts(wanted, model, entries, log, now)
-        mine = entries.get((name, wanted.version), [])
-        record, newer = versions.get((name, wanted.version)), versions.get((name, shown.version)) if shown else None
-        days = Calendar.of_definition(newer.definition) if newer else None
-        return rollback_step(model, shown, wanted, record, mine, log, now, days)
-
-    every = [step(name) for name in moved]
-    settled = () if exact or chosen else _settled_alone(every, releases, older, versions)
-    steps = [s for s in every if (not chosen or s.model in chosen) and s.model not in settled]
-    if done is not None:
-        before, last = done
-        if steps:
-            raise _in_part(last, older, before, [s.model for s in steps])
-        return ProposedRollback(environment=seen, after=seen, release=older, steps=(), done=last, undo=before.id)
-    left = [s for s in every if s not in steps]
-    after = _after(seen, steps)
-    gone = {t for t, r in control.removals.all().items() if r.revision > older.revision}
-    obstacles = [*_removed_since(steps, gone), *_apart(project, after, seen, then, versions, steps, left, older)]
-    staying = beside(versions, after.versions)
-    follows: dict[str, Version] = {}
-    if older.shows_nothing:
-        follows = _follows(project, after, staying, control, steps)
-        versions |= {(v.model, v.version): v for v in follows.values()}
-        reads = read_by_now(project, seen, staying, follows)
-        obstacles += _read_on(taking_out(project, seen, reads, [s.model for s in steps]), steps)
-    else:
-        obstacles += _still_read(after, staying, steps, older)
-    try:
-        as_it_was = published(project, after, versions)
-        problem = None
-    except BackfillError as error:
-        as_it_was, problem = None, error
-    rules = control.rules.in_force(environment, declared_rules(project)).rules
-    waits = _waits(as_it_was, after, steps, control, log, now) if as_it_was else ()
-    losses = [*_losses(steps, problem), *waits, *_redeclared(steps, as_it_was), *_consumers(project, rules, steps)]
-    showed = {s.model: s.older.covers for s in steps if s.older}
-    came = came_between(as_it_was or project, history, settling_by(control.rules.of(environment), releases, now).reach)
-    apart = apart_after(as_it_was or project, control.ledger, entries, seen, after, showed, came)
+    records = _Records(
+        project=project, control=control, log=log, now=now, seen=seen, releases=releases, versions=versions
+    )
+    target = rollback_target(project, seen, releases, release=release, select=select, exact=exact)
+    way = _way(records, target)
+    if target.done is not None:
+        if way.steps:
+            raise _in_part(target.done, target.older, [s.model for s in way.steps])
+        before, last = target.done.before, target.done.last
+        return ProposedRollback(environment=seen, after=seen, release=target.older, steps=(), done=last, undo=before.id)
+    follows = _follows(records, way) if target.older.shows_nothing else {}
+    obstacles = _obstacles(records, target, way, follows)
+    lost = _lost(records, way, follows, history)
     return ProposedRollback(
         environment=seen,
-        after=after,
-        release=older,
+        after=way.after,
+        release=target.older,
         undo=releases[-1].id if releases else "",
-        steps=tuple(steps),
-        settled=settled,
+        steps=way.steps,
+        settled=way.settled,
         obstacles=tuple(obstacles),
-        losses=(*losses, *(each.loss for each in apart)),
-        apart=tuple(apart),
+        losses=lost.losses,
+        apart=lost.apart,
         follows=tuple(follows.values()),
-        project=as_it_was,
+        project=lost.project,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Records:
+    """The code, what is recorded, and the clock: a way back is found by nothing else."""
+
+    project: Project
+    control: Control
+    log: TableLog
+    now: datetime
+    seen: Environment
+    releases: Sequence[Release]
+    versions: VersionRecords
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Way:
+    """What goes back, and what does not although it is another by now."""
+
+    steps: tuple[RollbackStep, ...]
+    left: tuple[RollbackStep, ...]
+    """What they would be for the models that stay."""
+    settled: tuple[str, ...]
+    """Those of these that stay because only routine runs have replaced rows of them."""
+    after: Environment
+    """What would be shown."""
+    entries: EntriesByVersion
+    """What decides in the ledger, of the models of all these steps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lost:
+    """What would be gone from sight, and the project by whose definitions more cannot be built."""
+
+    losses: tuple[Obstacle, ...]
+    apart: tuple[ReadApart, ...]
+    project: Project | None
+    """None: not everything in it can be executed any more, and `losses` say why."""
+
+
+def _way(records: _Records, target: Target) -> _Way:
+    """The steps to the target."""
+    moved = _moved(records, target)
+    entries = by_version(records.control.ledger.entries(moved, kinds=DECIDING)) if moved else {}
+    every = [_step(records, target, entries, name) for name in moved]
+    settled = () if target.exact else _settled_alone(every, records.releases, target.older, records.versions)
+    steps = tuple(s for s in every if (not target.chosen or s.model in target.chosen) and s.model not in settled)
+    left = tuple(s for s in every if s not in steps)
+    return _Way(steps=steps, left=left, settled=settled, after=_after(records.seen, steps), entries=entries)
+
+
+def _moved(records: _Records, target: Target) -> list[str]:
+    """The models of which something else is shown now than then."""
+    moves = [m for r in records.releases if r.revision > target.older.revision for m in r.moves if not m.growth]
+    over = {m.model: Ranges.of(i for o in moves if o.model == m.model for i in o.changed or ()) for m in moves}
+    names = sorted(target.chosen if target.older.shows_nothing else over)
+    shown, then = records.seen.pointers, target.then
+    return [n for n in names if _differs(shown.get(n), then.get(n), over.get(n, NOTHING), records.log)]
+
+
+def _step(records: _Records, target: Target, entries: EntriesByVersion, name: str) -> RollbackStep:
+    shown, then = records.seen.pointers.get(name), target.then.get(name)
+    if then is None:
+        return RollbackStep(model=name, shown=shown, older=None)
+    versions, log, now = records.versions, records.log, records.now
+    model = model_then(records.project, versions, name, then.version)
+    older = _without_parts(then, model, entries, log, now)
+    mine = entries.get((name, then.version), [])
+    record, newer = versions.get((name, then.version)), versions.get((name, shown.version)) if shown else None
+    days = Calendar.of_definition(newer.definition) if newer else None
+    return rollback_step(model, shown, older, record, mine, log, now, days)
+
+
+def _obstacles(records: _Records, target: Target, way: _Way, follows: Mapping[str, Version]) -> list[Obstacle]:
+    """What forbids it, whatever somebody is ready to lose."""
+    project, seen, after, steps = records.project, records.seen, way.after, way.steps
+    gone = {t for t, r in records.control.removals.all().items() if r.revision > target.older.revision}
+    found = [*_removed_since(steps, gone), *_apart(records, target, way)]
+    staying = beside(records.versions, after.versions)
+    if not target.older.shows_nothing:
+        return [*found, *_still_read(after, staying, steps, target.older)]
+    reads = read_by_now(project, seen, staying, follows)
+    return [*found, *_read_on(taking_out(project, seen, reads, [s.model for s in steps]), steps)]
+
+
+def _lost(records: _Records, way: _Way, follows: Mapping[str, Version], history: History) -> _Lost:
+    """What is lost on it, by the versions that are recorded and those that are to be."""
+    project, control, seen, now = records.project, records.control, records.seen, records.now
+    steps, after = way.steps, way.after
+    versions = {**records.versions, **{(v.model, v.version): v for v in follows.values()}}
+    try:
+        as_it_was, problem = published(project, after, versions), None
+    except BackfillError as error:
+        as_it_was, problem = None, error
+    rules = control.rules.in_force(seen.name, declared_rules(project)).rules
+    waits = _waits(as_it_was, after, steps, control, records.log, now) if as_it_was else ()
+    losses = [*_not_built(steps, problem), *waits, *_redeclared(steps, as_it_was), *_consumers(project, rules, steps)]
+    showed = {s.model: s.older.covers for s in steps if s.older}
+    reach = settling_by(control.rules.of(seen.name), records.releases, now).reach
+    came = came_between(as_it_was or project, history, reach)
+    apart = apart_after(as_it_was or project, control.ledger, way.entries, seen, after, showed, came)
+    return _Lost(losses=(*losses, *(each.loss for each in apart)), apart=tuple(apart), project=as_it_was)
+
+
+def _in_part(done: Change, older: Release, left: Sequence[str]) -> PromotionError:
+    """The refusal to guess what is meant after a rollback, to `older`, of some models, while others are `left`."""
+    return PromotionError(
+        f"the last change, {done.last.id}, is a rollback of other models than {', '.join(left)}",
+        why="to go back with these and to undo it are both before the last change",
+        fix=f"go back with these: backfill rollback {older.id} --select {','.join(left)}; or undo it: "
+        f"backfill rollback {done.before.id}",
     )
 
 
@@ -302,24 +319,16 @@ def _removed_since(steps: Sequence[RollbackStep], gone: Collection[tuple[str, st
     ]
 
 
-def _apart(
-    project: Project,
-    after: Environment,
-    seen: Environment,
-    then: Mapping[str, Pointer],
-    versions: VersionRecords,
-    steps: Sequence[RollbackStep],
-    left: Sequence[RollbackStep],
-    release: Release,
-) -> list[Obstacle]:
+def _apart(records: _Records, target: Target, way: _Way) -> list[Obstacle]:
     """Models that would be shown beside rows that they were not computed from, as a part of a release stays."""
-    earlier = {name: pointer.version for name, pointer in then.items()}
-    names = {s.model for s in [*steps, *left]}
-    together = f"go back with all of them: backfill rollback {release.id} --select {','.join(sorted(names))}"
-    found = mismatches(project, seen, after.versions, versions, earlier, remedy=lambda _: together)
+    project, seen, versions = records.project, records.seen, records.versions
+    earlier = {name: pointer.version for name, pointer in target.then.items()}
+    names = {s.model for s in [*way.steps, *way.left]}
+    together = f"go back with all of them: backfill rollback {target.older.id} --select {','.join(sorted(names))}"
+    found = mismatches(project, seen, way.after.versions, versions, earlier, remedy=lambda _: together)
     told = {o.model for o in found}
-    for step in steps:
-        for other in left:
+    for step in way.steps:
+        for other in way.left:
             corrected = _same_logic(step) or _same_logic(other)
             if corrected and other.model not in told and (why := _belong_together(step, other, versions)):
                 found.append(Obstacle(model=other.model, what=why, remedy=together))
@@ -341,31 +350,14 @@ def _belong_together(goes: RollbackStep, stays: RollbackStep, versions: VersionR
     return ""
 
 
-def _refuse_code(project: Project, seen: Environment, chosen: Sequence[str]) -> None:
-    """Raise PromotionError unless all that nobody is to see any more is named, and is no model of the code."""
-    if not chosen:
-        raise PromotionError(
-            f"{seen.name} is not emptied",
-            why="no model is named, and all of them would go",
-            fix=f"name those that are to go: backfill rollback {NOTHING_SHOWN} --select MODEL",
-        )
-    if there := [name for name in chosen if name in project.models]:
-        raise PromotionError(
-            f"{', '.join(there)} cannot be taken out of {seen.name}",
-            why="the code has it: it would be promoted again, and whoever reads the code takes it to be there",
-            fix="delete its file first; or go back to an older release of it, see `backfill releases`",
-        )
-
-
-def _follows(
-    project: Project, after: Environment, versions: VersionRecords, control: Control, steps: Sequence[RollbackStep]
-) -> dict[str, Version]:
+def _follows(records: _Records, way: _Way) -> dict[str, Version]:
     """By model: what is recorded as computed from what goes, stays, and is computed without it by the code."""
-    gone = {s.model for s in steps}
+    project, after, gone = records.project, way.after, {s.model for s in way.steps}
+    versions = beside(records.versions, after.versions)
     held = {n for n, p in after.pointers.items() if (v := versions.get((n, p.version))) and v.upstream.keys() & gone}
     if not held & project.models.keys():
         return {}
-    found = followed(project, after, versions, control.text_checks.all())
+    found = followed(project, after, versions, records.control.text_checks.all())
     return {name: version for name, version in found.items() if name in held}
 
 
@@ -423,7 +415,7 @@ def _same_logic(step: RollbackStep) -> bool:
     return bool(step.shown and step.older and step.shown.version == step.older.version)
 
 
-def _losses(steps: Sequence[RollbackStep], problem: BackfillError | None) -> list[Obstacle]:
+def _not_built(steps: Sequence[RollbackStep], problem: BackfillError | None) -> list[Obstacle]:
     """Intervals that would be gone from sight, and that building cannot bring back."""
     found: list[Obstacle] = []
     for step in steps:

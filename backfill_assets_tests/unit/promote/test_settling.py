@@ -29,7 +29,7 @@ from backfill_assets.promote.approve import Approver
 from backfill_assets.promote.case import Purpose
 from backfill_assets.promote.extend import as_published
 from backfill_assets.promote.gate import gate
-from backfill_assets.promote.rollback import find_older
+from backfill_assets.promote.rollback_target import find_older
 from backfill_assets.promote.rules_change import asked_for, propose_rules, rules_to_record
 from backfill_assets.promote.settled import consented, redeclared, settleable
 from backfill_assets.state.ledger import by_version
