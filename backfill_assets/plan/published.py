@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from typing import Any, cast
 
@@ -17,13 +17,13 @@ from backfill_assets.plan.changed_texts import same_text
 from backfill_assets.plan.dropped_columns import hidden_columns
 from backfill_assets.project.stored import UNSAID, audits_from_json, declared_otherwise, described, from_definition
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.versions import Version, beside
+from backfill_assets.state.versions import Version, VersionRecords, beside
 
 
 def published(
     project: Project,
     environment: Environment,
-    versions: Mapping[tuple[str, str], Version],
+    versions: VersionRecords,
     audits: Mapping[tuple[str, str], tuple[Audit, ...]] | None = None,
 ) -> Project:
     """The project with every model as the environment shows it, by its stored definition where the code says another.
@@ -34,83 +34,102 @@ def published(
     for a record that lacks parts, PlanError for a definition that reads a source that is gone.
     """
     versions = beside(versions, environment.versions)
-    models: dict[str, Model] = {}
-    stuck: dict[str, str] = {}
-    own: set[str] = set()
-    for name, pointer in environment.pointers.items():
-        definition = versions[name, pointer.version].definition
-        loaded = project.models[name] if project.fingerprints.get(name) == pointer.version else None
-        if loaded is not None and same_text(loaded, definition):
-            models[name] = loaded
-            own.add(name)
-            continue
-        try:
-            models[name] = from_definition(name, pointer.version, definition)
-        except StateError as error:
-            if loaded is None:
-                models[name] = described(name, pointer.version, definition)
-                stuck[name] = f"its stored code cannot run: {error.why}"
-                continue
-            models[name] = loaded  # the gate waits until its text was compared
-            own.add(name)
-    for name in list(models):
-        if (other := _another(environment, versions, name)) is None:
-            continue
-        loaded = project.models.get(name)
-        if loaded is None or not _is_loaded(project, environment, name, loaded):
+    found = {
+        key[0]: _shown(project, environment, versions, versions[key], (audits or {}).get(key))
+        for key in environment.versions.items()
+    }
+    models = {name: shown.model for name, shown in found.items()}
+    _refuse_missing(project, environment, models)
+    reads = {n: [*(u.name for u in m.upstreams), *audit_tables(m)] for n, m in models.items()}
+    edges = {name: [read for read in above if read in models] for name, above in reads.items()}
+    order = list(TopologicalSorter(edges).static_order())
+    fingerprints = {name: environment.pointers[name].version for name in order}
+    own = {name for name, shown in found.items() if shown.own}
+    return replace(
+        project,
+        models=with_readiness({name: models[name] for name in order}),
+        columns={n: columns for n, columns in project.columns.items() if n in own},
+        lineage={},
+        fingerprints=fingerprints,
+        signatures={name: s for name, s in project.signatures.items() if name in project.sources}
+        | {key[0]: versions[key].signature for key in fingerprints.items()},
+        overrides={name: o for name, o in project.overrides.items() if name in own},
+        warnings={},
+        hidden=hidden_columns(environment, versions),
+        redeclared={name: why for name, shown in found.items() if (why := shown.redeclared)},
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shown:
+    """A model as the environment shows it."""
+
+    model: Model
+    own: bool = False
+    """Whether its text is the loaded one."""
+    redeclared: str = ""
+    """Why it is not extended as it was published (`Project.redeclared`)."""
+
+
+def _shown(
+    project: Project,
+    environment: Environment,
+    versions: VersionRecords,
+    record: Version,
+    promoted: tuple[Audit, ...] | None,
+) -> _Shown:
+    """The model of this version; `promoted`: the audits that it was promoted with last (None: those of the record)."""
+    by_text = _by_text(project, environment, versions, record)
+    model, loaded = by_text.model, project.models.get(record.model)
+    audits = promoted if promoted is not None else _built_with(record)
+    if audits is not None and audits_digest(replace(model, audits=audits)) != audits_digest(model):
+        model = replace(model, audits=audits)
+    if loaded and (model.settle, model.ready) != (loaded.settle, loaded.ready):
+        model = replace(model, settle=loaded.settle, ready=loaded.ready)  # no part of the version
+    return replace(by_text, model=model, redeclared=by_text.redeclared or _redeclared(project, model, record))
+
+
+def _by_text(project: Project, environment: Environment, versions: VersionRecords, record: Version) -> _Shown:
+    """The model by the text that built its version, where that is stored and can run; else by the loaded one, where
+    that is of this version."""
+    name, version = record.model, record.version
+    loaded = project.models[name] if project.fingerprints.get(name) == version else None
+    if (other := _another(environment, versions, record)) is not None:
+        if loaded is None or not _reads_as_shown(project, environment, loaded):
             read, place = f"{other.table}.{other.column}", environment.name
             raise PlanError(
                 f"{name} cannot be extended by its text that {place} shows: {read} is another column by now",
                 why=f"{other.table} was promoted in a version with other names; {name} kept its version",
                 fix="load the code that was promoted: its text has the present names",
             )
-        models[name] = loaded
-        stuck.pop(name, None)
-        own.add(name)
-    for name, model in models.items():
-        key = (name, environment.pointers[name].version)
-        promoted = audits[key] if audits and key in audits else _built_with(versions[key])
-        if promoted is not None and audits_digest(replace(model, audits=promoted)) != audits_digest(model):
-            models[name] = replace(model, audits=promoted)
-        if (loaded := project.models.get(name)) and (model.settle, model.ready) != (loaded.settle, loaded.ready):
-            models[name] = replace(models[name], settle=loaded.settle, ready=loaded.ready)  # no part of the version
-    for model in models.values():
-        for upstream in model.upstreams:
-            if upstream.name not in models and upstream.name not in project.sources:
-                if upstream.name in project.models:
-                    place = environment.name
-                    raise PlanError(
-                        f"{model.name} cannot be extended: it reads {upstream.name}, which {place} does not show",
-                        why=f"{model.name} was promoted without it",
-                        fix=f"backfill apply --select {upstream.name}, then backfill promote --select {upstream.name}",
-                    )
-                raise PlanError(
-                    f"{model.name}, as {environment.name} shows it, reads {upstream.name}, which is gone",
-                    why="no source is declared by that name, and no model of it is shown",
-                    fix=f"declare it again in sources.yml, or promote a {model.name} that does not read it",
-                )
-    reads = {n: [*(u.name for u in m.upstreams), *audit_tables(m)] for n, m in models.items()}
-    edges = {name: [read for read in above if read in models] for name, above in reads.items()}
-    order = list(TopologicalSorter(edges).static_order())
-    shown = {name: versions[name, environment.pointers[name].version] for name in order}
-    return replace(
-        project,
-        models=with_readiness({name: models[name] for name in order}),
-        columns={n: columns for n, columns in project.columns.items() if n in own},
-        lineage={},
-        fingerprints={name: environment.pointers[name].version for name in order},
-        signatures={name: s for name, s in project.signatures.items() if name in project.sources}
-        | {name: record.signature for name, record in shown.items()},
-        overrides={name: o for name, o in project.overrides.items() if name in own},
-        warnings={},
-        hidden=hidden_columns(environment, versions),
-        redeclared=stuck
-        | {
-            name: why
-            for name in order
-            if name not in stuck and (why := _redeclared(project, models[name], shown[name]))
-        },
-    )
+        return _Shown(model=loaded, own=True)
+    if loaded is not None and same_text(loaded, record.definition):
+        return _Shown(model=loaded, own=True)
+    try:
+        return _Shown(model=from_definition(name, version, record.definition))
+    except StateError as error:
+        if loaded is not None:  # the gate waits until its text was compared
+            return _Shown(model=loaded, own=True)
+        stuck = f"its stored code cannot run: {error.why}"
+        return _Shown(model=described(name, version, record.definition), redeclared=stuck)
+
+
+def _refuse_missing(project: Project, environment: Environment, models: Mapping[str, Model]) -> None:
+    """Raises PlanError where a model reads what is neither shown nor a source."""
+    for reader, upstream in ((m.name, u.name) for m in models.values() for u in m.upstreams):
+        if upstream in models or upstream in project.sources:
+            continue
+        if upstream in project.models:
+            raise PlanError(
+                f"{reader} cannot be extended: it reads {upstream}, which {environment.name} does not show",
+                why=f"{reader} was promoted without it",
+                fix=f"backfill apply --select {upstream}, then backfill promote --select {upstream}",
+            )
+        raise PlanError(
+            f"{reader}, as {environment.name} shows it, reads {upstream}, which is gone",
+            why="no source is declared by that name, and no model of it is shown",
+            fix=f"declare it again in sources.yml, or promote a {reader} that does not read it",
+        )
 
 
 def _redeclared(project: Project, model: Model, shown: Version) -> str:
@@ -120,10 +139,9 @@ def _redeclared(project: Project, model: Model, shown: Version) -> str:
     return why if why == UNSAID or project.fingerprints.get(model.name) != shown.version else ""
 
 
-def _another(environment: Environment, versions: Mapping[tuple[str, str], Version], name: str) -> ColumnRef | None:
+def _another(environment: Environment, versions: VersionRecords, record: Version) -> ColumnRef | None:
     """A column that a version reads and that is another one, or none, in the shown version of its table. Columns are
     the same where their hashes are."""
-    record = versions[name, environment.pointers[name].version]
     for ref in sorted(
         record.signature.row_reads.union(*record.signature.column_reads.values()), key=lambda r: (r.table, r.column)
     ):
@@ -137,11 +155,10 @@ def _another(environment: Environment, versions: Mapping[tuple[str, str], Versio
     return None
 
 
-def _is_loaded(project: Project, environment: Environment, name: str, model: Model) -> bool:
-    """Whether the loaded text is of the version that is shown, over the versions of its upstreams that are shown."""
-    above = [u.name for u in model.upstreams if u.name in project.models]
-    shown = environment.pointers
-    return all(n in shown and project.fingerprints.get(n) == shown[n].version for n in (name, *above))
+def _reads_as_shown(project: Project, environment: Environment, model: Model) -> bool:
+    """Whether the loaded versions of all that a model reads are shown."""
+    shown = environment.versions
+    return all(project.fingerprints[u.name] == shown.get(u.name) for u in model.upstreams if u.name in project.models)
 
 
 def _built_with(record: Version) -> tuple[Audit, ...] | None:

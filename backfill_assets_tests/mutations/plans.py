@@ -6,8 +6,8 @@ from __future__ import annotations
 from backfill_assets_tests.mutations.mutation import broken
 
 ROUTINE = (
-    broken("a routine run executes the stored text", "plan/published.py", "if loaded is not None and same_text(loaded, definition):", "if loaded is not None:", "plan/test_published_code.py"),
-    broken("a routine run keeps sources that are gone in mind", "plan/published.py", "if upstream.name not in models and upstream.name not in project.sources:", "if False:", "plan/test_published_code.py"),
+    broken("a routine run executes the stored text", "plan/published.py", "if loaded is not None and same_text(loaded, record.definition):", "if loaded is not None:", "plan/test_published_code.py"),
+    broken("a routine run keeps sources that are gone in mind", "plan/published.py", "if upstream in models or upstream in project.sources:", "if True:", "plan/test_published_code.py"),
 )  # fmt: skip
 
 SAMPLES = (
