@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,6 @@ PASSING = (
 )
 TAKEN_OVER = "another process has taken over"
 """What the log store says of a commit of a process whose lease is another's (adapters/log_store)."""
-MEMORY = "java.lang.OutOfMemoryError"
 DEPTH = ("Max iterations (", "java.lang.StackOverflowError")
 """Of queries whose steps are built upon one another by the hundred."""
 DATA_STATES = {"21", "22", "23", "38"}
@@ -173,98 +172,194 @@ def classified(
     masked: bool = False,
     query: QueryPlace | None = None,
 ) -> BuildError:
-    """What the chain of exceptions, outermost first, means for a build."""
+    """What the chain of exceptions, outermost first, means for a build, by the first of `RULES` that matches."""
     text = "\n".join(f"{c.kind}: {c.message}" for c in chain)
-    cannot, why = f"cannot {doing}", spark_reason(chain, root)
-    lacks_import = "ModuleNotFoundError" in why
-    why = hide_values(why) if masked else why
-    why = _placed(why, query, root, text) if query else why
+    reason = spark_reason(chain, root)
+    shown = hide_values(reason) if masked else reason
+    why = _placed(shown, query, root, text) if query else shown
+    lacks_import = "ModuleNotFoundError" in reason
+    failure = Failure(chain=chain, text=text, doing=doing, why=why, masked=masked, lacks_import=lacks_import)
+    make = next((make for matches, make in RULES if matches(failure)), _passing)
+    return make(failure)
 
-    def any_of(marks: Sequence[str]) -> bool:
-        return any(mark in text for mark in marks)
 
-    if any_of(STOPPED):
-        return engine_died(doing)
-    if any_of(DISK):
-        return disk_trouble(cannot, next(m for m in DISK if m in text) if masked else why)
-    if TAKEN_OVER in text:
-        return RunEndedError(
-            cannot,
-            why=next(c.message for c in chain if TAKEN_OVER in c.message),
-            fix="see that the machine does not sleep, and run the same command again: finished batches are kept",
-        )
-    if any_of(CONFLICTS):
-        return WriteConflictError(cannot, why="another writer committed to the same partitions first")
-    if MEMORY in text:
-        return DataError(
-            cannot,
-            why=f"Spark's JVM had no memory left for it: {why}",
-            fix="raise `spark.driver.memory`, or lower the model's `batch_size:` or `batch_concurrency:`",
-        )
-    if any_of(DEPTH) and "stage failure" not in text:  # a task that ends so has rows that a function cannot take
-        return BuildError(
-            cannot,
-            why=f"Spark cannot follow a query of so many steps: {why}",
-            fix="split it: write some of its steps as models of their own, which it reads. Or let Spark go deeper, in "
-            "`spark:` of backfill.yml: `spark.sql.analyzer.maxIterations: 1000`, and "
-            "`spark.driver.extraJavaOptions: -Xss64m`",
-        )
-    if "DELTA_REPLACE_WHERE_MISMATCH" in text:
-        return DataError(
-            cannot,
-            why=f"it computes rows outside the interval (or with an empty time column): {why}",
-            fix="filter the query to the interval: the time column must be >= :start and < :end",
-        )
-    if any_of(PAST):
-        return BuildError(
-            cannot,
-            why=f"a source cannot be read any more as the plan froze it: {why}",
-            fix="end the plan (`backfill plans`, `backfill abandon ID`), then apply: it reads the source as it is",
-        )
-    if closed := _CLOSED.search(text):
-        refused = no_access(closed[1])
-        return BuildError(f"{cannot}: {refused.what}", why=refused.why, fix=refused.fix)
-    if any_of(VANISHED):
-        return SourceChangedError(cannot, why=why, fix="bring the file back, or plan again: backfill plan")
-    if _LOG_FILE.search(text):
-        return BuildError(
-            cannot,
-            why=f"the log of a Delta table is damaged: {why}",
-            fix="`backfill doctor --deep` names all that is damaged in the warehouse; a source's has to be restored",
-        )
-    if "MALFORMED_RECORD_IN_PARSING" in text and "FAILED_READ_FILE" in text:  # a query may parse, too
-        of_a_day = re.search(r"reading file \S+/[^/=\s]+=", text)  # others of the source's files can be read without it
-        quoted = re.search(r'[^\s"\\,;|:{\[(]""', text.partition("MALFORMED_RECORD_IN_PARSING")[2])
-        escape = "where CSV writes a quote within quotes as two, add `escape: '\"'` to the source's `options:`. Else "
-        lines = "where a quoted value goes on in the next line, add `multiLine: true` to the source's `options:`. Else "
-        first = f"{escape * bool(quoted)}{lines * ('MALFORMED_CSV_RECORD' in text)}"
-        return (DataError if of_a_day else BuildError)(
-            cannot,
-            why=why,
-            fix=f"{first}correct the line in the file, or declare its column as `string` and cast it in the model; "
-            "with `options: {mode: PERMISSIVE}` what cannot be read is NULL, with DROPMALFORMED its line goes",
-        )
-    mend = "correct the model or its input, then run again"
-    if lacks_import:
-        mend = (
-            "import it at the top of the model's file, or install it on the workers: of what a UDF imports as it runs, "
-            "modules of the project are sent (`from package import module`)"
-        )
-    if "TIMESTAMP(NANOS" in text:
-        mend = f"write the source's files again, in microseconds: {IN_MICROSECONDS}"
-    if {state[:2] for state in _SQLSTATE.findall(text)} & DATA_STATES or _is_a(chain, DATA_CLASSES):
-        return DataError(cannot, why=why, fix=mend)
-    if "FAILED_READ_FILE" in text and not any_of(PASSING):
-        fix = "restore the file, or leave it out, then run again"
-        if "COLUMN_DATA_TYPE_MISMATCH" in text:
-            fix = (
-                "write the file again with the column's type in the others; or declare the wider type of both in "
-                "`columns:` of the source, such as bigint: it is read so of all files then"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """What Spark could not do, as `RULES` look at it."""
+
+    chain: Sequence[JavaCause]
+    text: str
+    """The classes and messages of the whole chain."""
+    doing: str
+    why: str
+    """The last cause, with its place in the project, as everybody may see it."""
+    masked: bool
+    """Whether messages may hold values that nobody should see."""
+    lacks_import: bool
+    """Whether a Python worker did not find a module."""
+
+    @property
+    def cannot(self) -> str:
+        return f"cannot {self.doing}"
+
+    @property
+    def mend(self) -> str:
+        """What helps where a model or its input is at fault."""
+        if self.says("TIMESTAMP(NANOS"):
+            return f"write the source's files again, in microseconds: {IN_MICROSECONDS}"
+        if self.lacks_import:
+            return (
+                "import it at the top of the model's file, or install it on the workers: of what a UDF imports as it "
+                "runs, modules of the project are sent (`from package import module`)"
             )
-        return DataError(cannot, why=why, fix=fix)
-    if "SQLSTATE: 42" in text or _is_a(chain, CODE_CLASSES):
-        return BuildError(cannot, why=why, fix=mend)
-    return TransientBuildError(cannot, why=why, fix="if it persists, read the log and the input")
+        return "correct the model or its input, then run again"
+
+    def says(self, *marks: str) -> bool:
+        """Whether any of these is in the chain."""
+        return any(mark in self.text for mark in marks)
+
+    def is_a(self, *classes: str) -> bool:
+        """Whether an exception of the chain is of one of these Java classes."""
+        return any(c.kind.endswith(name) for c in self.chain for name in classes)
+
+    def has_state(self, classes: Collection[str]) -> bool:
+        """Whether an SQLSTATE of the chain is of one of these classes."""
+        return any(state[:2] in classes for state in _SQLSTATE.findall(self.text))
+
+
+def _no_disk(failure: Failure) -> BuildError:
+    return disk_trouble(failure.cannot, next(m for m in DISK if failure.says(m)) if failure.masked else failure.why)
+
+
+def _taken_over(failure: Failure) -> BuildError:
+    return RunEndedError(
+        failure.cannot,
+        why=next(c.message for c in failure.chain if TAKEN_OVER in c.message),
+        fix="see that the machine does not sleep, and run the same command again: finished batches are kept",
+    )
+
+
+def _conflict(failure: Failure) -> BuildError:
+    return WriteConflictError(failure.cannot, why="another writer committed to the same partitions first")
+
+
+def _no_memory(failure: Failure) -> BuildError:
+    return DataError(
+        failure.cannot,
+        why=f"Spark's JVM had no memory left for it: {failure.why}",
+        fix="raise `spark.driver.memory`, or lower the model's `batch_size:` or `batch_concurrency:`",
+    )
+
+
+def _too_deep(failure: Failure) -> BuildError:
+    return BuildError(
+        failure.cannot,
+        why=f"Spark cannot follow a query of so many steps: {failure.why}",
+        fix="split it: write some of its steps as models of their own, which it reads. Or let Spark go deeper, in "
+        "`spark:` of backfill.yml: `spark.sql.analyzer.maxIterations: 1000`, and "
+        "`spark.driver.extraJavaOptions: -Xss64m`",
+    )
+
+
+def _outside(failure: Failure) -> BuildError:
+    return DataError(
+        failure.cannot,
+        why=f"it computes rows outside the interval (or with an empty time column): {failure.why}",
+        fix="filter the query to the interval: the time column must be >= :start and < :end",
+    )
+
+
+def _past(failure: Failure) -> BuildError:
+    return BuildError(
+        failure.cannot,
+        why=f"a source cannot be read any more as the plan froze it: {failure.why}",
+        fix="end the plan (`backfill plans`, `backfill abandon ID`), then apply: it reads the source as it is",
+    )
+
+
+def _closed(failure: Failure) -> BuildError:
+    refused = no_access(_CLOSED.findall(failure.text)[0])
+    return BuildError(f"{failure.cannot}: {refused.what}", why=refused.why, fix=refused.fix)
+
+
+def _vanished(failure: Failure) -> BuildError:
+    fix = "bring the file back, or plan again: backfill plan"
+    return SourceChangedError(failure.cannot, why=failure.why, fix=fix)
+
+
+def _damaged_log(failure: Failure) -> BuildError:
+    return BuildError(
+        failure.cannot,
+        why=f"the log of a Delta table is damaged: {failure.why}",
+        fix="`backfill doctor --deep` names all that is damaged in the warehouse; a source's has to be restored",
+    )
+
+
+def _malformed(failure: Failure) -> BuildError:
+    of_a_day = re.search(r"reading file \S+/[^/=\s]+=", failure.text)  # others of the files can be read without it
+    quoted = re.search(r'[^\s"\\,;|:{\[(]""', failure.text.partition("MALFORMED_RECORD_IN_PARSING")[2])
+    escape = "where CSV writes a quote within quotes as two, add `escape: '\"'` to the source's `options:`. Else "
+    lines = "where a quoted value goes on in the next line, add `multiLine: true` to the source's `options:`. Else "
+    first = f"{escape * bool(quoted)}{lines * failure.says('MALFORMED_CSV_RECORD')}"
+    return (DataError if of_a_day else BuildError)(
+        failure.cannot,
+        why=failure.why,
+        fix=f"{first}correct the line in the file, or declare its column as `string` and cast it in the model; "
+        "with `options: {mode: PERMISSIVE}` what cannot be read is NULL, with DROPMALFORMED its line goes",
+    )
+
+
+def _value(failure: Failure) -> BuildError:
+    return DataError(failure.cannot, why=failure.why, fix=failure.mend)
+
+
+def _file(failure: Failure) -> BuildError:
+    fix = "restore the file, or leave it out, then run again"
+    if failure.says("COLUMN_DATA_TYPE_MISMATCH"):
+        fix = (
+            "write the file again with the column's type in the others; or declare the wider type of both in "
+            "`columns:` of the source, such as bigint: it is read so of all files then"
+        )
+    return DataError(failure.cannot, why=failure.why, fix=fix)
+
+
+def _code(failure: Failure) -> BuildError:
+    return BuildError(failure.cannot, why=failure.why, fix=failure.mend)
+
+
+def _passing(failure: Failure) -> BuildError:
+    return TransientBuildError(failure.cannot, why=failure.why, fix="if it persists, read the log and the input")
+
+
+RULES: tuple[tuple[Callable[[Failure], object], Callable[[Failure], BuildError]], ...] = (
+    (lambda f: f.says(*STOPPED), lambda f: engine_died(f.doing)),
+    (lambda f: f.says(*DISK), _no_disk),
+    (lambda f: f.says(TAKEN_OVER), _taken_over),
+    (lambda f: f.says(*CONFLICTS), _conflict),
+    (lambda f: f.says("java.lang.OutOfMemoryError"), _no_memory),
+    # A task that ends so has rows that a function cannot take.
+    (lambda f: f.says(*DEPTH) and not f.says("stage failure"), _too_deep),
+    (lambda f: f.says("DELTA_REPLACE_WHERE_MISMATCH"), _outside),
+    (lambda f: f.says(*PAST), _past),
+    (lambda f: _CLOSED.search(f.text), _closed),
+    (lambda f: f.says(*VANISHED), _vanished),
+    (lambda f: _LOG_FILE.search(f.text), _damaged_log),
+    # A query may parse, too.
+    (lambda f: f.says("MALFORMED_RECORD_IN_PARSING") and f.says("FAILED_READ_FILE"), _malformed),
+    (lambda f: f.has_state(DATA_STATES) or f.is_a(*DATA_CLASSES), _value),
+    (lambda f: f.says("FAILED_READ_FILE") and not f.says(*PASSING), _file),
+    (lambda f: f.says("SQLSTATE: 42") or f.is_a(*CODE_CLASSES), _code),
+)
+"""What each failure is: the first that matches decides, by the class of its error, whether it is tried again, divided,
+or fatal. What none of them knows may pass.
+
+First what the batch has no part in, the engine, the disk and the lease: all others would end there as well, whatever
+else the chain says. Then another writer, which says nothing of the rows. Then what one mark tells, for general rules
+below match most of it too: rows outside of the interval are an AnalysisException, a malformed line has the SQLSTATE of
+a value. There, a closed file comes before one that is gone, as Java has both not found; and one that is gone before the
+log, whose files may go as any other's. Of the general rules, a value comes before the file that it was read from, and
+both before the code, whose exceptions Spark raises for any of them.
+"""
 
 
 def disk_trouble(cannot: str, why: str) -> RunEndedError:
@@ -336,10 +431,6 @@ _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
 def _repeats(cause: JavaCause, chain: Sequence[JavaCause]) -> bool:
     """Whether it says no more than the one that it is the cause of: `SparkException: java.lang.Error: x` and `x`."""
     return any(c is not cause and cause.message == f"{o.kind}: {o.message}" for c in chain for o in chain if o is c)
-
-
-def _is_a(chain: Sequence[JavaCause], classes: Sequence[str]) -> bool:
-    return any(c.kind.endswith(name) for c in chain for name in classes)
 
 
 def _of_python(message: str, root: Path | None) -> str:
