@@ -20,7 +20,6 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.evidence.released import Moving, release_files
 from backfill_assets.evidence.write import RELEASE, digest_of, evidence_path, packet_digest, write_packet
 from backfill_assets.plan.facts import Facts
-from backfill_assets.plan.stages import Owned
 from backfill_assets.promote.approval import PlanReview, subject
 from backfill_assets.promote.case import Case
 from backfill_assets.promote.changed_rows import cadence_of
@@ -32,7 +31,7 @@ from backfill_assets.state.provisional import provisional_parts
 from backfill_assets.state.releases import Release, find_release
 
 if TYPE_CHECKING:
-    from backfill_assets.evidence.inputs import Inputs
+    from backfill_assets.evidence.inputs import Inputs, Judged
     from backfill_assets.evidence.make import Evidence
     from backfill_assets.evidence.shape import Packet
 
@@ -124,42 +123,38 @@ def _inputs(
     vouching: Sequence[PlanReview] = (),
     facts: Facts | None = None,
 ) -> Inputs:
-    from backfill_assets.evidence.gather import gather  # pydantic: planning has no need of it
-    from backfill_assets.evidence.inputs import JudgedApproval
+    from backfill_assets.evidence.gather import GatheredFrom, gather  # pydantic: planning has no need of it
 
-    tables, content, said, meant, proofs = DeltaTableFiles(context.warehouse), "", None, None, None
-    asked: Sequence[Owned] = ()
-    amendment = None
-    others = [review for review in vouching if review.record.id != record.id]
-    facts = facts or context.facts()
+    now = facts or context.facts()
+    tables = DeltaTableFiles(context.warehouse)
+    origin = GatheredFrom(project=context.project, control=context.control, log=context.log, tables=tables)
+    judged = _judged(context, record, now, after or {}, vouching)
+    return gather(origin, record, after=after, judged=judged, rules=now.rules)
+
+
+def _judged(
+    context: Context, record: PlanRecord, facts: Facts, after: Mapping[str, Pointer], vouching: Sequence[PlanReview]
+) -> Judged | None:
+    """The plan as the gate looks at it; None where it has ended, or is another code's."""
+    from backfill_assets.evidence.inputs import Judged, JudgedApproval
+
     cases = cases_of(context, facts)
-    if record.live and cases.is_ours(facts, record):
-        case = cases.review(facts, record)
-        gives = {name: pointer.covers for name, pointer in (after or {}).items()}
-        amendment = amend_stored(context, record, facts, gives)
-        said = [
-            JudgedApproval(approval=a, doubt=why_not_counted(context, facts, h, a))
-            for h in (case, *others)
-            for a in h.approvals
-        ]
-        heard = next((h for h in (case, *others) if h.proofs), case)
-        about = subject(context.project, facts, case)
-        content = (about if heard is case else subject(context.project, facts, heard)).content
-        proofs, asked = heard.proofs, about.asked if cases.required and case.changed else ()
-        meant = [i.to_json() for i in plan_impacts(context, plan_by_now(context, facts, record), facts.environment)]
-    return gather(
-        context.project,
-        context.control,
-        context.log,
-        tables,
-        record,
-        after=after,
-        approvals=said,
-        content=content,
-        proofs=proofs,
-        impacts=meant,
-        rules=facts.rules,
-        asked=asked,
+    if not (record.live and cases.is_ours(facts, record)):
+        return None
+    case = cases.review(facts, record)
+    reviews = (case, *(review for review in vouching if review.record.id != record.id))
+    amendment = amend_stored(context, record, facts, {name: pointer.covers for name, pointer in after.items()})
+    approvals = tuple(
+        JudgedApproval(approval=a, doubt=why_not_counted(context, facts, h, a)) for h in reviews for a in h.approvals
+    )
+    heard, about = next((h for h in reviews if h.proofs), case), subject(context.project, facts, case)
+    impacts = plan_impacts(context, plan_by_now(context, facts, record), facts.environment)
+    return Judged(
+        approvals=approvals,
+        proofs=heard.proofs,
+        content=(about if heard is case else subject(context.project, facts, heard)).content,
+        impacts=tuple(i.to_json() for i in impacts),
+        asked=about.asked if cases.required and case.changed else (),
         amendment=amendment,
     )
 

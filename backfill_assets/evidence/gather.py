@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from backfill_assets.audits.digest import audits_digest
@@ -17,16 +17,15 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import NO_ROWS, Segments, logic_of
 from backfill_assets.core.settings import Cost
 from backfill_assets.core.settling import settling_windows
-from backfill_assets.evidence.inputs import ChangedModel, Inputs, Json, JudgedApproval
+from backfill_assets.evidence.inputs import ChangedModel, Inputs, Judged, JudgedApproval
 from backfill_assets.evidence.tables import HASHED, TableReader
 from backfill_assets.plan.actual import TIMED, Actual, actual
-from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.batch_times import USEFUL
 from backfill_assets.plan.commands import other_code_remedy
 from backfill_assets.plan.estimate import PlanEstimate, estimate
 from backfill_assets.plan.lineage_changes import describe, lineage_changes, written_then
 from backfill_assets.plan.maintenance import maintenance
-from backfill_assets.plan.stages import AuditStage, Build, Owned, Plan
+from backfill_assets.plan.stages import AuditStage, Build, Plan
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.project.stored import from_definition
 from backfill_assets.state.approvals import Approval
@@ -34,107 +33,118 @@ from backfill_assets.state.at_work import seconds_at_work
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import Entry, Kind, by_version
 from backfill_assets.state.plans import PlanRecord, PlanStatus, PlanTarget
-from backfill_assets.state.proofs import Proof, newest_proofs
+from backfill_assets.state.proofs import newest_proofs
 from backfill_assets.state.releases import PointerMove, Release, TakenOut, out_of_sight, taken_out
 from backfill_assets.state.replaced_rows import replaced
 from backfill_assets.state.rules import RulesInForce
 from backfill_assets.state.settling import LAST_LOOK, Settling, settling
 from backfill_assets.state.tables import TableLog, rows_of, still_there, version_coverage
-from backfill_assets.state.versions import Version, VersionRecords, cadences_of
+from backfill_assets.state.versions import Version, VersionKey, VersionRecords, cadences_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatheredFrom:
+    """Where all of it is read."""
+
+    project: Project
+    control: Control
+    log: TableLog
+    tables: TableReader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfPlan:
+    """What is recorded of a plan's models, before any of their tables is looked at."""
+
+    plan: PlanRecord
+    said: Plan
+    before: Mapping[str, Pointer] | None
+    """What was shown before it moved; None: nobody knows."""
+    out: Mapping[str, TakenOut]
+    """What was not shown any more by then."""
+    pinned: Mapping[str, Pointer]
+    """What it shows, or is about to show."""
+    versions: VersionRecords
+    entries: Sequence[Entry]
+    results: Mapping[VersionKey, Sequence[AuditResult]]
+    unsettled: Settling
 
 
 def gather(
-    project: Project,
-    control: Control,
-    log: TableLog,
-    tables: TableReader,
+    origin: GatheredFrom,
     plan: PlanRecord,
     *,
     after: Mapping[str, Pointer] | None = None,
-    approvals: Sequence[JudgedApproval] | None = None,
-    content: str = "",
-    proofs: Sequence[Proof] | None = None,
-    impacts: Sequence[Json] | None = None,
+    judged: Judged | None = None,
     rules: RulesInForce | None = None,
-    asked: Sequence[Owned] = (),
-    amendment: Amendment | None = None,
 ) -> Inputs:
     """Everything that a packet of this plan is made from.
 
-    `after` is what the environment is about to show; None: it does not move now. `approvals` are those of the control
-    table, looked at; `content` is what the plan's rows are now, as `proofs` (None: all that name the plan) name them;
-    `impacts` what contracts say, `rules` those in force, `asked` whose approval is needed, for what and as what,
-    `amendment` what became of the world since.
+    `after` is what the environment is about to show; None: it does not move now. `judged` is the plan as the gate looks
+    at it (None: it has ended, or is another code's), `rules` those in force.
     Raises StateError for a plan without a document, and for a version whose definition cannot be read any more.
     """
+    project, control = origin.project, origin.control
+    known = _of_plan(origin, plan, after)
+    said = known.said
+    subjects = _subjects(origin, known)
+    models = {s.target.model: s.model for s in subjects}
+    others = _others(project, said, models)
+    entries = [*known.entries, *(control.ledger.entries(list(others), kinds=USEFUL) if others else ())]
+    guess, took = _spent(plan, said, entries, cadences_of(known.versions), models | others, project.settings.cost)
+    consumers, windows = project.consumers.values(), project.settings.windows
+    seen = judged or _unjudged(control, plan)
+    return Inputs(
+        plan=plan,
+        said=said,
+        subjects=subjects,
+        promoting=after is not None,
+        before_known=known.before is not None,
+        consumers=_readers(consumers, models.keys() | said.kept),
+        consumers_confirmed=project.consumers_verified,
+        estimate=guess,
+        actual=took,
+        maintenance=maintenance(windows, said, models, consumers, guess, plan.created),
+        exceptions=_exceptions(plan, known.entries),
+        approvals=seen.approvals,
+        proofs=newest_proofs(seen.proofs),
+        content=seen.content,
+        impacts=seen.impacts,
+        rules=rules,
+        asked=seen.asked,
+        amendment=seen.amendment,
+    )
+
+
+def _of_plan(origin: GatheredFrom, plan: PlanRecord, after: Mapping[str, Pointer] | None) -> _OfPlan:
+    control, promoted = origin.control, plan.status is PlanStatus.PROMOTED
     said = stored_plan(control, plan.id)
     if said is None:
         raise StateError(f"plan {plan.id} has no content", why="an earlier release stored it", fix="apply it again")
     now = control.environments.read(plan.environment)
-    shown = now.pointers
-    releases, before = control.releases.all(plan.environment), shown
-    if after is None and plan.status is PlanStatus.PROMOTED:
+    releases = control.releases.all(plan.environment)
+    if after is None and promoted:
         release = _release_of(releases, plan)
         before = release and {m.model: m.before for m in release.moves if m.before is not None}
-        releases = [r for r in releases if release and r.revision < release.revision]
-    gone = taken_out(releases, out_of_sight(releases), now.removals)
-    pinned = after or (shown if plan.status is PlanStatus.PROMOTED else {})
-    versions = control.versions.all()
-    entries = control.ledger.entries([t.model for t in plan.targets])
-    groups = by_version(entries)
-    unsettled = _unsettled(project, control, plan, said.now, set(before or ()))
-    results = _results_by_version(control, plan.targets)
-    subjects, left = list[ChangedModel](), HASHED
-    for target in plan.targets:
-        subject = _subject(
-            project, log, tables, versions, target,
-            entries=groups.get((target.model, target.version), []),
-            results=results.get((target.model, target.version), []),
-            before=before.get(target.model) if before is not None else None,
-            out=gone.get(target.model),
-            pinned=pinned.get(target.model),
-            patch=patch.intervals if (patch := said.patches.get(target.model)) else None,
-            now=said.now,
-            unsettled=unsettled,
-            otherwise=other_code_remedy(plan),
-            hash_up_to=left,
-        )  # fmt: skip
-        subjects.append(subject)
-        left -= subject.table.hashed if subject.table else 0
-    others = _others(project, said, {s.target.model for s in subjects})
-    known = [*entries, *(control.ledger.entries(list(others), kinds=USEFUL) if others else ())]
-    cadences = cadences_of(versions)
-    guess, took = _spent(
-        plan, said, known, cadences, {s.target.model: s.model for s in subjects} | others, project.settings.cost
-    )
-    changed = {s.target.model for s in subjects}
-    return Inputs(
+        earlier = [r for r in releases if release and r.revision < release.revision]
+    else:
+        before, earlier = now.pointers, releases
+    return _OfPlan(
         plan=plan,
         said=said,
-        subjects=tuple(subjects),
-        promoting=after is not None,
-        before_known=before is not None,
-        consumers=_readers(project.consumers.values(), changed | set(said.kept)),
-        consumers_confirmed=project.consumers_verified,
-        estimate=guess,
-        actual=took,
-        maintenance=maintenance(
-            project.settings.windows,
-            said,
-            {s.target.model: s.model for s in subjects},
-            project.consumers.values(),
-            guess,
-            plan.created,
-        ),
-        exceptions=_exceptions(plan, entries),
-        approvals=tuple(approvals if approvals is not None else map(_unchecked, control.approvals.of([plan.id]))),
-        proofs=newest_proofs(control.proofs.of(plan.id) if proofs is None else proofs),
-        content=content,
-        impacts=tuple(impacts) if impacts is not None else None,
-        rules=rules,
-        asked=asked,
-        amendment=amendment,
+        before=before,
+        out=taken_out(earlier, out_of_sight(earlier), now.removals),
+        pinned=after or (now.pointers if promoted else {}),
+        versions=control.versions.all(),
+        entries=control.ledger.entries([t.model for t in plan.targets]),
+        results=_results_by_version(control, plan.targets),
+        unsettled=_unsettled(origin.project, control, plan, said.now, set(before or ())),
     )
+
+
+def _unjudged(control: Control, plan: PlanRecord) -> Judged:
+    approvals = tuple(map(_unchecked, control.approvals.of([plan.id])))
+    return Judged(approvals=approvals, proofs=control.proofs.of(plan.id))
 
 
 def _unchecked(approval: Approval) -> JudgedApproval:
@@ -160,27 +170,25 @@ def _brings(move: PointerMove, target: PlanTarget) -> bool:
     return shows(move.after) and not shows(move.before)
 
 
+def _subjects(origin: GatheredFrom, known: _OfPlan) -> tuple[ChangedModel, ...]:
+    """Each model that the plan changes. What is hashed has a limit for all tables together."""
+    entries, found, left = by_version(known.entries), list[ChangedModel](), HASHED
+    for target in known.plan.targets:
+        subject = _subject(origin, known, target, entries.get((target.model, target.version), []), left)
+        found.append(subject)
+        left -= subject.table.hashed if subject.table else 0
+    return tuple(found)
+
+
 def _subject(
-    project: Project,
-    log: TableLog,
-    tables: TableReader,
-    versions: VersionRecords,
-    target: PlanTarget,
-    *,
-    entries: Sequence[Entry],
-    results: Sequence[AuditResult],
-    before: Pointer | None,
-    out: TakenOut | None,
-    pinned: Pointer | None,
-    patch: Ranges | None,
-    now: datetime,
-    unsettled: Settling,
-    otherwise: str,
-    hash_up_to: int,
+    origin: GatheredFrom, known: _OfPlan, target: PlanTarget, entries: Sequence[Entry], hash_up_to: int
 ) -> ChangedModel:
+    project, log, versions = origin.project, origin.log, known.versions
     name, version = target.model, target.version
-    record = versions.get((name, version))
-    model = _model(project, name, version, record, otherwise)
+    before, out, pinned = (known.before or {}).get(name), known.out.get(name), known.pinned.get(name)
+    patch = part.intervals if (part := known.said.patches.get(name)) else None
+    record, results = versions.get((name, version)), known.results.get((name, version), [])
+    model = _model(project, name, version, record, other_code_remedy(known.plan))
     have, head = version_coverage(entries, log, model=name, version=version, audits=audits_digest(model))
     mine = pinned.segments.in_table(version) if pinned else NO_ROWS
     commit = max((s.commit for s in mine), default=head)
@@ -202,9 +210,9 @@ def _subject(
         complete=have.complete,
         shown=shown,
         kept=kept,
-        provisional=unsettled.provisional(name, model.calendar, shown),
-        missing=((patch if patch is not None else model.expected(now)) - have.complete) | left_out,
-        table=tables.state(name, version, commit, hash_up_to=hash_up_to) if commit >= 0 else None,
+        provisional=known.unsettled.provisional(name, model.calendar, shown),
+        missing=((patch if patch is not None else model.expected(known.said.now)) - have.complete) | left_out,
+        table=origin.tables.state(name, version, commit, hash_up_to=hash_up_to) if commit >= 0 else None,
         batches=batches,
         results=_newest_of(results, (*batches, *(() if mine else _refused(entries, have.refused, target.intervals)))),
         old_rows=_rows(log, was, shown) if was else {},

@@ -75,6 +75,18 @@ class JudgedApproval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A plan as the gate looks at it, in fields of `Inputs`."""
+
+    approvals: tuple[JudgedApproval, ...]
+    proofs: Sequence[Proof]
+    content: str = ""
+    impacts: tuple[Json, ...] | None = None
+    asked: Sequence[Owned] = ()
+    amendment: Amendment | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
     """A plan with everything that is known of it."""
 

@@ -13,7 +13,7 @@ from backfill_assets.build.apply import apply
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import utc
 from backfill_assets.core.model import Column
-from backfill_assets.evidence.gather import gather
+from backfill_assets.evidence.gather import GatheredFrom, gather
 from backfill_assets.evidence.inputs import Inputs
 from backfill_assets.evidence.make import make
 from backfill_assets.evidence.packet import packet
@@ -60,9 +60,14 @@ def promoted(world: World, request: Request | None = None) -> None:
     end_promoted(world.control, moved, by="ben", views=lambda: None)
 
 
+def origin(world: World, reader: Reader | None = None) -> GatheredFrom:
+    tables = reader or Reader(world.tables)
+    return GatheredFrom(project=world.project, control=world.control, log=world.tables, tables=tables)
+
+
 def gathered(world: World, plan: PlanRecord) -> Inputs:
     record = next(r for r in world.control.plans.all() if r.id == plan.id)
-    return gather(world.project, world.control, world.tables, Reader(world.tables), record)
+    return gather(origin(world), record)
 
 
 def two_models(**versions: str) -> World:
@@ -73,7 +78,7 @@ def test_hashes_have_a_limit_for_all_tables_together() -> None:
     """What a packet reads does not grow with the number of its models: what one table took the next one lacks."""
     world = two_models()
     plan, reader = opened(world), Reader(world.tables)
-    gather(world.project, world.control, world.tables, reader, plan)
+    gather(origin(world, reader), plan)
     assert reader.asked == [HASHED, HASHED - a_table().hashed] and a_table().hashed > 0
 
 
@@ -171,7 +176,7 @@ def test_it_names_what_is_about_to_be_shown() -> None:
     plan = opened(world)
     part = {name: a_pointer(name, f"{name}-1", days("02", "05"), commit=3) for name in ("daily", "sums")}
     record = next(r for r in world.control.plans.all() if r.id == plan.id)
-    made = packet(gather(world.project, world.control, world.tables, Reader(world.tables), record, after=part))
+    made = packet(gather(origin(world), record, after=part))
     assert made.plan.status == "promoting"
     assert {m.table.commit for m in made.models if m.table} == {3}
     assert made.models[0].ranges.shown == [("2024-01-02T00:00:00+00:00", "2024-01-06T00:00:00+00:00")]
@@ -294,7 +299,7 @@ def test_a_plan_without_content_is_refused() -> None:
     world = two_models()
     record = some_inputs().plan
     with pytest.raises(StateError, match="has no content"):
-        gather(world.project, world.control, world.tables, Reader(world.tables), record)
+        gather(origin(world), record)
 
 
 def test_a_finding_waits_for_its_acceptance() -> None:
