@@ -14,6 +14,7 @@ from backfill_assets.core.errors import BackfillError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.pin import Pins
 from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.faulty import refuse_faulty
 from backfill_assets.plan.frozen import Continued
 from backfill_assets.plan.leases import Again, Claim, ParallelPlan
 from backfill_assets.plan.odd_files import odd_files
@@ -34,9 +35,11 @@ def plan_request(
     """What has to be done now, by `facts` or as they are read here; what is left of open plans reads sources as these
     froze them, if `resume`.
 
-    Raises PlanError when a source cannot be read so any more, UsageError for an expectation of what nobody knows.
+    Raises PlanError when a source cannot be read so any more, UsageError for an expectation of what nobody knows,
+    ProjectError for models that cannot be computed as their sources are by now.
     """
     request = request or Request()
+    refuse_faulty(context.project, request)
     expectations(context.project.column_names, request.expect_moved, request.expect_unmoved)
     expected_filling(request.expect_filled, context.project.column_names)
     facts, found = facts or context.facts(every_version=request.all_versions), Continued()

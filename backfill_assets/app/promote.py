@@ -29,6 +29,7 @@ from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.commands import other_code_remedy, restate_all
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.faults import Fault
+from backfill_assets.plan.faulty import refuse_faulty
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.plan.stored import stored_request
@@ -167,6 +168,7 @@ def _prepare_attempt(context: Context, asked: Request, named: str) -> _Planned:
             why=f"that was at {stored.since:%Y-%m-%d %H:%M} UTC; what it built is not promoted",
             fix="backfill apply",
         )
+    refuse_faulty(context.project, asked)
     facts = context.facts()
     plan = plan_by_now(context, facts, stored) if stored else make_plan(context.project, facts, asked)
     case = promotion_case(context, asked, facts, plan, stored)

@@ -15,6 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 from backfill_assets.cli.terminal import echo, err, print_json
 from backfill_assets.core.errors import SettingsError
 from backfill_assets.files.untrusted import UNTRUSTED, is_untrusted
+from backfill_assets.plan.faulty import faulty_words
 from backfill_assets.plan.options import check_options
 from backfill_assets.plan.stages import Plan
 
@@ -136,10 +137,13 @@ def _root(
 
 
 def open_context() -> Context:
-    """The project that the command is about."""
+    """The project that the command is about. What keeps models of it from being computed is told on standard error."""
     from backfill_assets.app.context import Context
 
-    return Context.open(root_folder())
+    context = Context.open(root_folder())
+    for line in faulty_words(context.project):
+        err().print(Text(line, style="yellow"))
+    return context
 
 
 def root_folder() -> Path:

@@ -381,6 +381,9 @@ class Project:
     """The authors' words that hold, by model."""
     warnings: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict[str, tuple[Problem, ...]])
     """What is odd about a model without being wrong."""
+    faults: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict[str, tuple[Problem, ...]])
+    """Models that cannot be computed as the data of their sources is by now: a column is gone, a table is not there. No
+    file of the project says so, and nothing that is published depends on it."""
     whole: Mapping[str, str] = field(default_factory=dict[str, str])
     """Models that cannot be taken apart, and what of their code stands in the way, with its place."""
     hidden: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])

@@ -35,6 +35,7 @@ from backfill_assets.defs.runs import Runs
 from backfill_assets.defs.spark_resource import PYSPARK, spark_resource
 from backfill_assets.defs.warning_filters import ignore_preview_warnings
 from backfill_assets.defs.watch import watch_checks, watch_schedule
+from backfill_assets.plan.faulty import faulty_words
 from backfill_assets.project.dagster_names import with_prefixes
 
 JOBS = (
@@ -81,6 +82,8 @@ def build_definitions(
 def definitions(context: Context, *, in_process: bool = True) -> dg.Definitions:
     """The definitions of an open project, under the names that its settings say."""
     project, runs = context.project, Runs(context)
+    for line in faulty_words(project):
+        dg.get_dagster_logger("backfill").warning(line)
     with ignore_preview_warnings():
         models = [model_asset(model, runs) for model in project.models.values()]
     routine, looks = routine_job(context), watch_checks(context)

@@ -55,6 +55,7 @@ def published(
         | {key[0]: versions[key].signature for key in fingerprints.items()},
         overrides={name: o for name, o in project.overrides.items() if name in own},
         warnings={},
+        faults={},
         hidden=hidden_columns(environment, versions),
         redeclared={name: why for name, shown in found.items() if (why := shown.redeclared)},
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from backfill_assets.core.errors import Problem
 from backfill_assets.core.model import Column, Source
 from backfill_assets.project.draft import Draft
 from backfill_assets.project.linking import Linked
-from backfill_assets.project.outputs import Outputs, compiled_columns, model_columns, python_columns
+from backfill_assets.project.outputs import Outputs, compiled_columns, declared_columns, model_columns, python_columns
 from backfill_assets.project.spark_settings import read_as_usual
 from backfill_assets.python_models.compiled import PythonFunction, PythonUpstream
 
@@ -38,12 +38,14 @@ def all_columns(
     problems: list[Problem],
     *,
     spark: Mapping[str, str] | None,
+    unknown: Collection[str] = (),
 ) -> ExpandedProject:
     """The columns of all models. Python models are compiled together, as few times as their dependencies allow.
-    `spark`: the project's settings, by which queries are read; None: of a record, whose types nobody can correct."""
+    `spark`: the project's settings, by which queries are read; None: of a record, whose types nobody can correct.
+    `unknown`: models and sources of which no more is known than what their files declare."""
     outputs: dict[str, Outputs] = {}
     compiled: dict[str, str | None] = {}
-    visible = {name: source.columns for name, source in sources.items()}
+    visible = {name: () if name in unknown else source.columns for name, source in sources.items()}
     pending, asked = list(linked.order), set[str]()
 
     def known(draft: Draft) -> Visible:
@@ -60,7 +62,9 @@ def all_columns(
             if late or (_undeclared(draft) and draft.name not in asked):
                 waiting.append(draft)
                 continue
-            if _undeclared(draft):
+            if draft.name in unknown:
+                found = declared_columns(draft)
+            elif _undeclared(draft):
                 found = python_columns(draft, compiled.get(draft.name), visible, linked.spelling)
             else:
                 own = {**(spark or {}), **(draft.header.spark if draft.header else {})}

@@ -33,6 +33,13 @@ class Outputs:
     """The query's text: a SQL model's, or what a Python model compiles to."""
 
 
+def declared_columns(draft: Draft) -> Outputs:
+    """Those that a model's header names, which may not be all."""
+    header = draft.header.columns if draft.header else {}
+    declared = tuple(Column(name=n, type=c.type, description=c.description) for n, c in header.items())
+    return Outputs(columns=declared, complete=False)
+
+
 def model_columns(
     draft: Draft,
     upstreams: Mapping[str, tuple[Column, ...]],
@@ -43,8 +50,7 @@ def model_columns(
 ) -> Outputs:
     """A model's columns, given those of what it reads (none: unknown); `spelling` maps lower-cased names to names.
     `types`: those of the header are held against the query's."""
-    header = draft.header.columns if draft.header else {}
-    declared = tuple(Column(name=n, type=c.type, description=c.description) for n, c in header.items())
+    declared = declared_columns(draft).columns
     if draft.language == "python":
         marker = _marker(draft, declared) if declared else None
         return Outputs(columns=_with(declared, marker), complete=bool(declared), marker=marker)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from backfill_assets.project.assemble import build_model
 from backfill_assets.project.audit_links import link_audits
 from backfill_assets.project.consumers import DeclaredConsumers, read_consumers
 from backfill_assets.project.draft import Draft
+from backfill_assets.project.faults import source_faults
 from backfill_assets.project.files import misnamed, model_files
 from backfill_assets.project.fingerprint import declared_key, model_signature, source_signature, unique_columns
 from backfill_assets.project.later_reads import later_remarks
@@ -87,11 +89,12 @@ def read_project(root: Path, records: ReadRecords, *, recorded: bool = False) ->
         fingerprints={name: version_of(counted.signatures[name]) for name in files.models},
         overrides=counted.overrides, whole={name: one_line(why) for name, why in counted.whole.items()},
         warnings={n: (*counted.warnings[n], *_remarks(root, files, counted, starts, windows, n)) for n in files.models},
+        faults=files.faults,
     )  # fmt: skip
     return Reading(
         project=project,
         helpers=tuple({root / file for draft in files.linked.order for file in draft.modules}),
-        lasting=not files.settings.untrusted and python <= files.compiled.keys(),
+        lasting=not files.settings.untrusted and python <= files.compiled.keys() and not files.faults,
         found_out=files.sources.found_out,
         records=named(files.models, there),
         drafts=files.linked.drafts,
@@ -121,14 +124,17 @@ class _Files:
     """By model: uses of functions that depend on more than their arguments."""
     problems: list[Problem]
     """Those of what Python models were compiled to."""
+    faults: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict[str, tuple[Problem, ...]])
 
 
-def _read_files(root: Path, *, recorded: bool) -> _Files:
-    """Raises ProjectError with every problem of every file."""
+def _read_files(root: Path, *, recorded: bool, unknown: Collection[str] = ()) -> _Files:
+    """Raises ProjectError with every problem of every file. Those that are there because of what the data of sources
+    says are faults, if the project has no other ones: `unknown` are the models and sources that have such."""
     problems: list[Problem] = []
     settings = read_settings(root, problems)
     problems += misnamed(root)
     declared = read_sources(root, problems, guessing=not settings.untrusted)
+    problems = [p for p in problems if not any(p in declared.faults.get(name, ()) for name in unknown)]
     drafts = list(_drafts(root, problems, recorded=recorded))
     linked = link(drafts, declared.entries, problems, certain=declared.certain)
     consumers = read_consumers(root, [d.name for d in drafts], settings.environment, problems)
@@ -142,7 +148,7 @@ def _read_files(root: Path, *, recorded: bool) -> _Files:
         return compile_functions(functions, cache_folder(root) / "python", failed, whole)
 
     spark = None if recorded else settings.spark
-    columns = all_columns(root, linked, declared.entries, compiling, problems, spark=spark)
+    columns = all_columns(root, linked, declared.entries, compiling, problems, spark=spark, unknown=unknown)
     models: dict[str, Model] = {}
     hidden: dict[str, Sequence[FunctionUse]] = {}
     for draft in linked.order:
@@ -159,6 +165,10 @@ def _read_files(root: Path, *, recorded: bool) -> _Files:
         problems += misread_bounds(linked.drafts[name], found, columns.visible)
     if not recorded:
         models = link_audits(root, models, declared.entries, columns.visible, problems, certain=declared.certain)
+    if problems and not unknown and (faults := source_faults(linked, declared, problems)):
+        with suppress(ProjectError):  # what the files say is wrong as well
+            files = _read_files(root, recorded=recorded, unknown={*faults, *declared.faults})
+            return replace(files, faults=faults)
     if problems:
         raise ProjectError(problems)
     for name, text in columns.compiled.items():

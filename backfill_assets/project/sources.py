@@ -179,6 +179,8 @@ class Sources:
     written: Mapping[str, str]
     found_out: frozenset[str]
     certain: bool
+    faults: Mapping[str, tuple[Problem, ...]]
+    """What is wrong with the data of some that are found out."""
 
 
 def read_sources(root: Path, problems: list[Problem], *, guessing: bool = False) -> Sources:
@@ -189,6 +191,7 @@ def read_sources(root: Path, problems: list[Problem], *, guessing: bool = False)
     sources: dict[str, Source] = {}
     written: dict[str, str] = {}
     found_out: set[str] = set()
+    faults: dict[str, tuple[Problem, ...]] = {}
     entries = read_list(root / SOURCES_FILE, "sources", problems)
     document, certain = entries.document, entries.read
     for index, data in enumerate(entries.items):
@@ -207,21 +210,25 @@ def read_sources(root: Path, problems: list[Problem], *, guessing: bool = False)
         source = _source(entry, root, document.file, line)
         if not source.columns:
             found_out.add(source.name)
-        columns = source.columns or _physical_columns(source, document, ("sources", index), problems, guessing)
+        found: list[Problem] = []
+        columns = source.columns or _physical_columns(source, document, ("sources", index), found, guessing)
         if columns and source.time_column and source.time_column.lower() not in {c.name.lower() for c in columns}:
             names = [c.name for c in columns]
             what = f"`{source.name}` has no column `{source.time_column}`"
             fix = did_you_mean(source.time_column, names, f"name one of: {', '.join(names)}")
-            problems.append(document.problem("sources", index, "time_column", what=what, fix=fix))
+            found.append(document.problem("sources", index, "time_column", what=what, fix=fix))
         names = [c.name for c in columns]
         for said, at, name in [(s, i, n) for s in ("key", "mask") for i, n in enumerate(getattr(source, s))]:
             if columns and name.lower() not in {n.lower() for n in names}:
                 what = f"`{source.name}` has no column `{name}`"
                 fix = did_you_mean(name, names, f"name one of: {', '.join(names)}")
-                problems.append(document.problem("sources", index, said, at, what=what, fix=fix))
+                found.append(document.problem("sources", index, said, at, what=what, fix=fix))
+        if found and source.name in found_out and _says_columns(source):
+            faults[source.name] = tuple(found)
+        problems += found
         sources[source.name] = replace(source, columns=columns, declared=_declared(data, columns))
         written[source.name] = f"path {plain_path(entry.path)}" if entry.path is not None else f"table {entry.table}"
-    return Sources(entries=sources, written=written, found_out=frozenset(found_out), certain=certain)
+    return Sources(entries=sources, written=written, found_out=frozenset(found_out), certain=certain, faults=faults)
 
 
 def _declared(data: object, columns: Sequence[Column]) -> str:
@@ -301,12 +308,17 @@ def _declaring(source: Source, guessing: bool) -> str:
     return "declare them: `columns: {name: type}`"
 
 
+def _says_columns(source: Source) -> bool:
+    """Whether its files can be asked for their columns."""
+    return source.path is not None and source.format in _READABLE
+
+
 def _physical_columns(
     source: Source, document: Document, at: tuple[str | int, ...], problems: list[Problem], guessing: bool
 ) -> tuple[Column, ...]:
     """The columns of the files themselves, for formats that say; a problem when they cannot be read."""
     what = f"the columns of `{source.name}` are unknown"
-    if source.path is None or source.format not in _READABLE:
+    if not _says_columns(source):
         kind = "a table of a metastore" if source.path is None else f"{source.format} files"
         why = f"{kind} cannot be asked for them without Spark"
         problems.append(document.problem(*at, what=what, why=why, fix=_declaring(source, guessing)))
@@ -314,7 +326,7 @@ def _physical_columns(
     from backfill_assets.project.file_schema import read_schema
 
     try:
-        return read_schema(source.format, source.path)
+        return read_schema(source.format, source.path or "")
     except SettingsError as error:
         problems.append(document.problem(*at, what=what, why=f"{error.what}: {error.why}", fix=error.fix))
         return ()

@@ -1,0 +1,39 @@
+"""Which problems of a project are those of other people's data? A source whose columns its data says may lose one.
+
+Nobody edited a file: what is published goes on without the models that cannot be computed from it, and the way back is
+open. Whoever plans these models hears of the problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from backfill_assets.core.errors import Problem
+from backfill_assets.core.reach import reach
+from backfill_assets.project.linking import Linked
+from backfill_assets.project.sources import Sources
+
+
+def source_faults(linked: Linked, sources: Sources, problems: Sequence[Problem]) -> Mapping[str, tuple[Problem, ...]]:
+    """Model → what may keep it from being computed because of what sources say by now: problems of its own file, where
+    it reads sources whose data says their columns; and those of these sources."""
+    found: dict[str, tuple[Problem, ...]] = {}
+    for draft in linked.order:
+        above = reach([draft.name], lambda name: [u.name for u in linked.upstreams.get(name, ())])
+        asked = [name for name in above if name in sources.found_out]
+        mine = [_because(p, asked, sources) for p in problems if asked and p.file == draft.path]
+        direct = [u.name for u in linked.upstreams[draft.name]]
+        if every := [*mine, *(p for name in direct for p in sources.faults.get(name, ()))]:
+            found[draft.name] = tuple(every)
+    return found
+
+
+def _because(problem: Problem, asked: Sequence[str], sources: Sources) -> Problem:
+    """The problem with what may have made it: nobody may have edited the file that it is told of."""
+    told = "; ".join(
+        f"{name} has these columns by now, as its data says: {', '.join(c.name for c in sources.entries[name].columns)}"
+        for name in asked
+        if sources.entries[name].columns
+    )
+    return replace(problem, why="; ".join(part for part in (problem.why, told) if part))

@@ -1,0 +1,138 @@
+"""Somebody changes a source whose columns its data says: the models that read what is gone cannot be computed, nothing
+else is held up, and nobody who looks or goes back is refused."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from backfill_assets import build_definitions
+from backfill_assets.core.errors import ProjectError
+from backfill_assets.core.model import Project
+from backfill_assets.plan.stages import Request
+from backfill_assets.project.loader import load_project
+from backfill_assets_tests.projects import backfill_here
+from backfill_assets_tests.unsparked import build, extend, promoted, unsparked
+
+HEADER = "/*\nstart: 2024-01-01\ngrain: [ds]\n*/\n"
+WITHIN = "WHERE at >= :start AND at < :end GROUP BY ALL"
+MODELS = {
+    "of_a": f"{HEADER}SELECT CAST(at AS DATE) AS ds, sum(qty) AS qty FROM raw.a {WITHIN}",
+    "counted_a": f"{HEADER}SELECT CAST(at AS DATE) AS ds, count(*) AS n FROM raw.a {WITHIN}",
+    "of_b": f"{HEADER}SELECT CAST(at AS DATE) AS ds, sum(qty) AS qty FROM raw.b {WITHIN}",
+    "over_a": f"{HEADER}SELECT ds, qty * 2 AS twice FROM of_a WHERE ds >= :start AND ds < :end",
+}
+
+
+def write(root: Path, source: str, *columns: str, days: int = 3) -> None:
+    """A Delta table with a row a day."""
+    at = pa.array([datetime(2024, 1, day, 10, tzinfo=UTC) for day in range(1, days + 1)], pa.timestamp("us", "UTC"))
+    numbers = pa.array([*range(days)], pa.int64())
+    table = pa.table({name: at if name == "at" else numbers for name in columns})
+    write_deltalake(str(root / "data" / source), table, mode="overwrite", schema_mode="overwrite")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "models").mkdir()
+    for name, text in MODELS.items():
+        (tmp_path / "models" / f"{name}.sql").write_text(text)
+    (tmp_path / "backfill.yml").write_text("name: faults\nclock: 2024-01-04\n")
+    sources = "".join(f"  - {{name: raw.{name}, path: data/{name}, time_column: at}}\n" for name in "ab")
+    (tmp_path / "sources.yml").write_text(f"sources:\n{sources}")
+    for source in "ab":
+        write(tmp_path, source, "at", "qty")
+    return tmp_path
+
+
+def told(project: Project) -> dict[str, set[str]]:
+    return {name: {problem.what for problem in problems} for name, problems in project.faults.items()}
+
+
+def test_a_column_that_was_renamed(root: Path) -> None:
+    """The model that reads it cannot be computed, and says what its source has by now. Whose versions are theirs."""
+    before = load_project(root)
+    write(root, "a", "at", "quantity")
+    after = load_project(root)
+    assert told(before) == {} and told(after) == {"of_a": {"no column `qty`"}}
+    assert "raw.a has these columns by now, as its data says: at, quantity" in after.faults["of_a"][0].why
+    same = {name for name in after.models if after.fingerprints[name] == before.fingerprints[name]}
+    assert same == {"counted_a", "of_b"}
+    write(root, "a", "at", "qty")
+    assert load_project(root) == before
+
+
+@pytest.mark.parametrize(
+    ("columns", "faults"),
+    [
+        (None, {name: {"the columns of `raw.a` are unknown"} for name in ("counted_a", "of_a")}),
+        (("qty", "noted"), {"counted_a": {"no column `at`", "`raw.a` has no column `at`"}}),
+    ],
+)
+def test_a_table_or_its_time_column_is_gone(
+    root: Path, columns: tuple[str, ...] | None, faults: dict[str, set[str]]
+) -> None:
+    shutil.rmtree(root / "data" / "a")
+    if columns:
+        write(root, "a", *columns)
+    found = told(load_project(root))
+    assert found.keys() == {"counted_a", "of_a"}
+    assert {name: found[name] for name in faults} == faults
+
+
+def test_what_the_files_say_is_refused_with_it(root: Path) -> None:
+    """All problems at once, as ever: the file is edited anyway."""
+    write(root, "a", "at", "quantity")
+    (root / "models" / "of_b.sql").write_text(MODELS["of_b"].replace("grain", "grian"))
+    with pytest.raises(ProjectError) as refused:
+        load_project(root)
+    assert {p.what.split(" ")[0] for p in refused.value.problems} == {"no", "unknown", "`grain`"}
+
+
+def test_columns_that_are_declared_are_the_files(root: Path) -> None:
+    sources = root / "sources.yml"
+    sources.write_text(sources.read_text().replace("time_column: at}", "time_column: at, columns: {at: timestamp}}"))
+    with pytest.raises(ProjectError):
+        load_project(root)
+
+
+def test_plans_of_it_are_refused_and_of_others_are_not(root: Path) -> None:
+    """Also of what reads it, and of all that is asked for without a name."""
+    promoted(root)
+    write(root, "a", "at", "quantity")
+    place = unsparked(root)
+    for select in ((), ("of_a",), ("over_a",), ("of_b", "over_a")):
+        with pytest.raises(ProjectError, match="1 problem"):
+            build(place, Request(select=select))
+    plan, _ = build(place, Request(select=("of_b", "counted_a")))
+    assert plan.models == ("counted_a", "of_b")
+
+
+def test_the_rest_is_extended_and_looked_at(root: Path) -> None:
+    """Routine runs go on by what is published; whoever looks is told once, in a line."""
+    promoted(root)
+    write(root, "a", "at", "quantity", days=4)
+    write(root, "b", "at", "qty", days=4)
+    settings = root / "backfill.yml"
+    settings.write_text(settings.read_text().replace("01-04", "01-05"))
+    place = unsparked(root)
+    extend(place)
+    shown = place.control.environments.read("prod").pointers
+    assert {name: str(p.covers) for name, p in shown.items()}["of_b"] == "2024-01-01..2024-01-04"
+    for command in ("status", "releases", "plans", "watch"):
+        said = backfill_here(command, project=root)
+        assert said.code in (0, 3), (command, said.err)
+        assert "of_a cannot be computed, as its sources are by now: models/of_a.sql:5: no column `qty`" in said.err
+    said = backfill_here("plan", project=root)
+    assert said.code == 1 and "raw.a has these columns by now" in said.err
+
+
+def test_dagster_loads_the_project(root: Path) -> None:
+    """A code location that did not load would stop the schedules of all."""
+    write(root, "a", "at", "quantity")
+    assert len(build_definitions(root).resolve_all_asset_specs()) >= len(MODELS)
