@@ -19,6 +19,7 @@ from backfill_assets.adapters.durable import sync_commits
 from backfill_assets.adapters.inputs import check_pins, model_frame
 from backfill_assets.adapters.job_rows import JobRows, in_query
 from backfill_assets.adapters.jvm import current_jvm
+from backfill_assets.adapters.lost_rows import without_lost
 from backfill_assets.adapters.merge import carry, marked, merge
 from backfill_assets.adapters.scoped_rows import changed_outside, scoped_rows
 from backfill_assets.adapters.session_kind import is_remote
@@ -153,8 +154,8 @@ class SparkEngine:
         if model.updated_at is not None:
             others = job.shown.in_other_tables(job.version).cut(Ranges((interval,)))
             own = Segments.of_table(job.version, head, [interval])  # a merge leaves these as they are
-            for there in (others, NO_ROWS if empty or model.write == "merge" else own):
-                if there:
+            for known in (others, NO_ROWS if empty or model.write == "merge" else own):
+                if there := without_lost(self._warehouse, model, known):
                     rows = carry(rows, model_frame(spark, self._warehouse, model, there), model)
         if model.write == "replace":
             self._replace(job, batch, interval, rows)

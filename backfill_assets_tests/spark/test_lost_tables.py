@@ -69,3 +69,37 @@ def test_a_lost_table(spark: SparkSession, tmp_path: Path, environment: str) -> 
 def _rows(model: str, environment: str, project: Path) -> list[tuple[object, ...]]:
     frame = backfill_assets.read(model, environment=environment, project=project).to_pandas()
     return sorted(map(tuple, frame.to_numpy().tolist()))
+
+
+@pytest.mark.parametrize("write", ["merge", "replace"])
+def test_times_of_change_where_a_file_is_lost(
+    spark: SparkSession, tmp_path: Path, environment: str, write: str
+) -> None:
+    """Rows that are shown keep their `updated_at`; of those that are lost nobody knows it, and they are new. New logic,
+    too, is built although a day of the old one is lost."""
+    root = small_project(tmp_path, days=3, batch_size=3, environment=environment)
+    model = root / "models" / "daily.sql"
+    model.write_text(model.read_text().replace("grain:", f"write: {write}\nupdated_at: changed\ngrain:", 1))
+    place = Context.open(root)
+    build_all(place)
+    promote_plan(place)
+    before = {row[0]: row[-1] for row in _rows("daily", environment, root)}
+    table = Path(table_path(place.warehouse, "daily", place.project.fingerprints["daily"]))
+    (lost,) = table.glob("ds=2024-01-02/*.parquet")
+    lost.unlink()
+    started = start_apply(place, Request(restate=(("daily", days("2024-01-02", "2024-01-02")),)))
+    assert build_plan(place, started).complete
+
+    model.write_text(model.read_text().replace("grain:", 'code_version: "2"\ngrain:', 1))
+    place = Context.open(root)
+    assert all(outcome.ok for outcome in build_all(place).values())
+    after = {row[0]: row[-1] for row in _built(place, "daily")}
+    kept = {day for day in before if after[day] == before[day]}
+    assert {str(day) for day in before.keys() - kept} == {"2024-01-02"}
+
+
+def _built(place: Context, model: str) -> list[tuple[object, ...]]:
+    from deltalake import DeltaTable
+
+    table = DeltaTable(table_path(place.warehouse, model, place.project.fingerprints[model]))
+    return sorted(map(tuple, table.to_pandas().to_numpy().tolist()))

@@ -1,0 +1,23 @@
+"""Which rows of a model can still be read? Of those whose files are lost nobody knows what they were."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from backfill_assets.adapters.table_storage import DeltaTableStorage
+from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.model import Model
+from backfill_assets.core.segments import Segments
+
+_MOMENT = timedelta(microseconds=1)
+
+
+def without_lost(warehouse: str, model: Model, segments: Segments) -> Segments:
+    """The segments without the intervals of which a file is not there, or is cut: files are looked at, not into."""
+    storage, lost = DeltaTableStorage(warehouse), Ranges()
+    for segment in segments:
+        found = storage.readable(model.name, segment.version, segment.commit, segment.interval, footers=False)
+        if found.broken:
+            parts = [Interval(at, at + _MOMENT) for at in found.at] or [segment.interval]
+            lost |= Ranges.of(model.cadence.cover(part) for part in parts)
+    return segments.without(lost)
