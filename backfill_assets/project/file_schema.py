@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from backfill_assets.core.model import Column
+from backfill_assets.project.folder_types import folder_types
 from backfill_assets.project.object_store import arrow_path, delta_options
 from backfill_assets.sql.types import spark_type
 
@@ -45,7 +46,10 @@ def _parquet(path: str) -> tuple[Column, ...]:
     if "://" not in path and not Path(path).exists():
         raise FileNotFoundError(f"nothing at {path}")
     system, place = arrow_path(path)
-    return arrow_columns(dataset.dataset(place, filesystem=system, format="parquet", partitioning="hive").schema)
+    found = dataset.dataset(place, filesystem=system, format="parquet")
+    folders = folder_types(file.removeprefix(place.rstrip("/")) for file in found.files)
+    types = {c.name: c.type for c in arrow_columns(found.schema)} | folders  # as in Spark: what a folder says counts
+    return tuple(Column(name=name, type=type_) for name, type_ in types.items())
 
 
 def arrow_columns(schema: Any) -> tuple[Column, ...]:
