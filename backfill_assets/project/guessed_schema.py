@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import sys
+from collections import defaultdict
 from typing import Any
 
 import yaml
@@ -29,10 +31,9 @@ def guessed_columns(source: Source) -> tuple[str, str] | None:
         return None
     from pyarrow import ArrowException
 
-    separator = source.option("sep") or source.option("delimiter", ",")
     try:
         file, head = _head(source.path)
-        columns = _csv(head, separator) if source.format == "csv" else _json(head)
+        columns = _csv(source, head) if source.format == "csv" else _json(head)
     except (ArrowException, csv.Error, OSError, TypeError, ValueError, SettingsError):
         return None
     said = yaml.safe_dump(columns, default_flow_style=True, sort_keys=False, allow_unicode=True, width=sys.maxsize)
@@ -53,16 +54,36 @@ def _head(path: str) -> tuple[str, bytes]:
     return first.base_name, head if len(head) < _BYTES else head[: head.rindex(b"\n") + 1]
 
 
-def _csv(head: bytes, separator: str) -> dict[str, str]:
-    rows = list(csv.reader(head.decode("utf-8-sig").splitlines(), delimiter=separator))
+def _csv(source: Source, head: bytes) -> dict[str, str]:
+    separator = source.option("sep") or source.option("delimiter", ",")
+    text = head.decode(source.option("encoding") or source.option("charset", "utf-8-sig"))
+    rows = list(csv.reader(text.splitlines(), delimiter=separator))
     types = column_types(rows[0], rows[1:])
     return {name: "bigint" if type_ == "int" else type_ for name, type_ in types.items()}  # later rows may be larger
 
 
 def _json(head: bytes) -> dict[str, str]:
-    from pyarrow import json
+    from pyarrow import ArrowInvalid
+    from pyarrow.json import read_json
 
-    return {field.name: _type(field.type) for field in json.read_json(io.BytesIO(head)).schema}
+    try:
+        schema = read_json(io.BytesIO(head)).schema
+    except ArrowInvalid:  # values of two kinds in one column, as 1 and "one"
+        schema = read_json(io.BytesIO(_of_one_kind(head))).schema
+    return {field.name: _type(field.type) for field in schema}
+
+
+def _of_one_kind(head: bytes) -> bytes:
+    """The same lines, with text in place of values of several kinds."""
+    rows: list[dict[str, Any]] = [json.loads(line) for line in head.splitlines() if line.strip()]
+    kinds: defaultdict[str, set[type]] = defaultdict(set)
+    for name, value in ((name, value) for row in rows for name, value in row.items() if value is not None):
+        kinds[name].add(float if type(value) is int else type(value))
+    mixed = {name for name, found in kinds.items() if len(found) > 1}
+    return "\n".join(
+        json.dumps({name: "text" if name in mixed and value is not None else value for name, value in row.items()})
+        for row in rows
+    ).encode()
 
 
 def _type(type_: Any) -> str:

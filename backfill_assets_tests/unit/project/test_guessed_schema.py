@@ -60,6 +60,20 @@ def test_json(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_values_of_two_kinds_in_json(tmp_path: Path) -> None:
+    """They are text in Spark; whole numbers and fractions are both numbers."""
+    rows = '{"id": 1, "code": "a", "n": 1}\n{"id": 2, "code": 7, "n": 1.5}\n{"id": 3, "code": null, "n": null}\n'
+    (tmp_path / "orders.json").write_text(rows)
+    found = declared(fix_of(tmp_path, "format: json, path: orders.json"))
+    assert found == {"id": "bigint", "code": "string", "n": "double"}
+
+
+def test_its_encoding(tmp_path: Path) -> None:
+    (tmp_path / "orders.csv").write_bytes("Straße,n\nx,1\n".encode("latin-1"))
+    fix = fix_of(tmp_path, "format: csv, path: orders.csv, options: {header: true, encoding: ISO-8859-1}")
+    assert declared(fix) == {"Straße": "string", "n": "bigint"}
+
+
 def test_what_it_says_is_taken(tmp_path: Path) -> None:
     (tmp_path / "orders.csv").write_text(CSV)
     entry = "format: csv, path: orders.csv, options: {header: true}"
