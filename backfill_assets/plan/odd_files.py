@@ -241,7 +241,7 @@ def _commas(
         source,
         readers,
         what=f"{_files(files)} of {source.name} write{'s' * (len(files) == 1)} {column} with a decimal comma, which "
-        f"{listed(readers)} read{'s' * (len(readers) == 1)} as if it were not there: 12,50 is 1250",
+        f"{listed(readers)} read{'s' * (len(readers) == 1)} otherwise: 12,50 as 1250, 1.234,56 as 1.23",
         why="Spark takes a comma in a decimal for one between thousands, and says nothing",
         fix=f"add `locale: de-DE` (or whose numbers these are) to `options:` in {source.file.name}:{source.line}; "
         "`locale: en-US` says that they are thousands",

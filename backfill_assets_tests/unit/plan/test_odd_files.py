@@ -130,7 +130,7 @@ def test_values_that_are_read_otherwise() -> None:
     assert rows.what == "b of raw has quoted values that go on in the next line, which d reads as rows of their own"
     assert "add `multiLine: true` to `options:` in sources.yml:7" in rows.fix
     assert comma.what == (
-        "b of raw writes amount with a decimal comma, which d reads as if it were not there: 12,50 is 1250"
+        "b of raw writes amount with a decimal comma, which d reads otherwise: 12,50 as 1250, 1.234,56 as 1.23"
     )
     assert "add `locale: de-DE` (or whose numbers these are) to `options:` in sources.yml:7" in comma.fix
 
