@@ -78,8 +78,19 @@ def kept_reason(project: Project, facts: Facts, name: str, change: TableChange, 
     if pointer and pointer.version == project.fingerprints[name]:
         return "only its view changes: the tables stay, nothing to compute"
     if release := reverts(project, facts, name):
-        return f"a revert to the code of release {release}: its tables are used again, nothing to compute"
+        left = _corrected(project, facts, name, release)
+        exactly = f"; not what was corrected of them by then ({left}): backfill rollback {release} shows that too"
+        return f"a revert to the code of release {release}: its tables are used again, nothing to compute" + (
+            exactly if left else ""
+        )
     return "its code is that of a version that was built before: nothing to compute"
+
+
+def _corrected(project: Project, facts: Facts, name: str, release: str) -> Ranges:
+    """What a release showed of a model in other tables than that of the loaded version: restated, or settled."""
+    moves = [move for each in facts.releases if each.id == release for move in each.moves if move.model == name]
+    shown = [move.after.segments for move in moves if move.after]
+    return shown[0].in_other_tables(project.fingerprints[name]).covers if shown else NOTHING
 
 
 def because(

@@ -9,7 +9,9 @@ import pytest
 from backfill_assets.core.model import Signature
 from backfill_assets.plan.category import Category, TableChange
 from backfill_assets.plan.changes import asked_about
+from backfill_assets.plan.stages import Request
 from backfill_assets.plan.strategy import Strategy
+from backfill_assets_tests.fakes import days
 from backfill_assets_tests.unit.promote.rollback_world import ProjectHistory
 
 
@@ -48,6 +50,20 @@ def test_days_that_came_since_are_built_and_the_reason_says_so(history: ProjectH
     assert [(s.model, s.count) for s in plan.work] == [("a", 1), ("b", 1)]
     said = f"a revert to the code of release {history.releases[0].id}: this is not in its tables"
     assert [getattr(s, "reason", "") for s in plan.work] == [said, said]
+
+
+def test_what_a_release_showed_in_other_tables_is_told(history: ProjectHistory) -> None:
+    """A day of version 2 is restated, and then everything goes back to version 1. The code of version 2 again: its
+    table has the day as it was before."""
+    history.change(a="2", b="2")
+    history.release(Request(restate=(("a", days("02", "02")),)))
+    restated = history.releases[-1].id
+    history.back(history.releases[0].id)
+    kept = history.world.plan(now=history.now).kept
+    assert kept["a"] == (
+        f"a revert to the code of release {restated}: its tables are used again, nothing to compute; not what was "
+        f"corrected of them by then (2024-01-02): backfill rollback {restated} shows that too"
+    )
 
 
 def test_what_no_release_showed_is_no_revert(history: ProjectHistory) -> None:
