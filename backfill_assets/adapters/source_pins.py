@@ -74,6 +74,21 @@ class FilePins:
         return f"deletion vectors of commit {commit} are gone (vacuumed)" if _deletions_gone(then) else ""
 
 
+class PinsOfThere(FilePins):
+    """The same of sources that are there: one that is away is not known, and nothing else is held up by it."""
+
+    def pin(self, source: Source) -> Mapping[str, object]:
+        return {"unpinned": f"it is away: {why}"} if (why := self.away(source)) else super().pin(source)
+
+    def away(self, source: Source) -> str:
+        """Why a source's path holds nothing; "" where it holds something."""
+        try:
+            self.state(source)
+        except PlanError as error:
+            return error.why
+        return ""
+
+
 def digest_of(files: Sequence[SourceFile]) -> str:
     """Another one when a file came, went, or was written again."""
     digest = hashlib.sha256()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from backfill_assets.adapters.heartbeat import sending_heartbeats
+from backfill_assets.adapters.source_pins import PinsOfThere
 from backfill_assets.app.carry_out import Carried, Follow, carry_out, unseen
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import seal_release
@@ -139,14 +140,23 @@ def _show_settled(context: Context, request: Request, built: Plan) -> Settled:
 
 def published_context(context: Context) -> Context:
     """The same warehouse with the project as the environment shows it: what routine runs extend, and whose older logic
-    they keep.
+    they keep. Models whose sources are away stay as they are.
 
     Raises StateError, PlanError when a stored definition cannot be executed.
     """
     shown = context.control.environments.read(context.environment)
     audits = promoted_audits(context.control, context.environment)
     project = published(context.project, shown, context.control.versions.all(), audits)
-    return replace(context, project=project, keeps_older=True)
+    pins = PinsOfThere()
+    away = {name: why for name, source in project.sources.items() if (why := pins.away(source))}
+    stuck = {
+        model.name: f"its source {upstream.name} is away: {away[upstream.name]}"
+        for model in project.models.values()
+        for upstream in model.upstreams
+        if upstream.name in away
+    }
+    project = replace(project, redeclared={**project.redeclared, **stuck})
+    return replace(context, project=project, pins=pins if away else context.pins, keeps_older=True)
 
 
 def promote_green(context: Context) -> Promoted:

@@ -4,6 +4,7 @@ else is held up, and nobody who looks or goes back is refused."""
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,12 +13,14 @@ import pytest
 from deltalake import write_deltalake
 
 from backfill_assets import build_definitions
+from backfill_assets.app.routine import extend
 from backfill_assets.core.errors import ProjectError
 from backfill_assets.core.model import Project
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.stages import Request
 from backfill_assets.project.loader import load_project
 from backfill_assets_tests.projects import backfill_here
-from backfill_assets_tests.unsparked import build, extend, promoted, unsparked
+from backfill_assets_tests.unsparked import build, promoted, unsparked
 
 HEADER = "/*\nstart: 2024-01-01\ngrain: [ds]\n*/\n"
 WITHIN = "WHERE at >= :start AND at < :end GROUP BY ALL"
@@ -48,6 +51,11 @@ def root(tmp_path: Path) -> Path:
     for source in "ab":
         write(tmp_path, source, "at", "qty")
     return tmp_path
+
+
+def shown(root: Path) -> Mapping[str, Pointer]:
+    """What prod shows."""
+    return unsparked(root).control.environments.read("prod").pointers
 
 
 def told(project: Project) -> dict[str, set[str]]:
@@ -120,16 +128,37 @@ def test_the_rest_is_extended_and_looked_at(root: Path) -> None:
     write(root, "b", "at", "qty", days=4)
     settings = root / "backfill.yml"
     settings.write_text(settings.read_text().replace("01-04", "01-05"))
-    place = unsparked(root)
-    extend(place)
-    shown = place.control.environments.read("prod").pointers
-    assert {name: str(p.covers) for name, p in shown.items()}["of_b"] == "2024-01-01..2024-01-04"
+    held = extend(unsparked(root)).left
+    assert {o.model: o.what.split(", and")[0] for o in held if o.model == "of_a"} == {
+        "of_a": "is not extended: column qty of its source raw.a is gone"
+    }
+    assert {name: str(p.covers)[-10:] for name, p in shown(root).items()} == {
+        "counted_a": "2024-01-04", "of_b": "2024-01-04", "of_a": "2024-01-03", "over_a": "2024-01-03"
+    }  # fmt: skip
     for command in ("status", "releases", "plans", "watch"):
         said = backfill_here(command, project=root)
         assert said.code in (0, 3), (command, said.err)
         assert "of_a cannot be computed, as its sources are by now: models/of_a.sql:5: no column `qty`" in said.err
     said = backfill_here("plan", project=root)
     assert said.code == 1 and "raw.a has these columns by now" in said.err
+
+
+def test_a_routine_run_goes_on_where_a_source_is_away(root: Path) -> None:
+    """Its readers stay as they are, with the reason; once it is back they are extended."""
+    promoted(root)
+    (root / "data" / "a").rename(root / "data" / "away")
+    write(root, "b", "at", "qty", days=4)
+    settings = root / "backfill.yml"
+    settings.write_text(settings.read_text().replace("01-04", "01-05"))
+    first = extend(unsparked(root))
+    assert [*first.carried.outcomes] == ["of_b"] and first.promoted.environment.revision > 1
+    why = "is not extended: its source raw.a is away: there is no Delta table"
+    assert {o.model: why in o.what for o in first.left} == {"counted_a": True, "of_a": True, "over_a": False}
+    assert all(str(o.intervals) == "2024-01-04" and "put back what was there" in o.remedy for o in first.left)
+    (root / "data" / "away").rename(root / "data" / "a")
+    write(root, "a", "at", "qty", days=4)
+    assert extend(unsparked(root)).left == ()
+    assert {str(p.covers) for p in shown(root).values()} == {"2024-01-01..2024-01-04"}
 
 
 def test_dagster_loads_the_project(root: Path) -> None:
