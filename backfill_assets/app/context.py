@@ -38,6 +38,7 @@ from backfill_assets.build.events import Listener, silence
 from backfill_assets.build.hold import Hold, real_clock
 from backfill_assets.core.errors import BackfillError, SettingsError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.masking import with_faults_masked
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.processes import is_running
@@ -62,6 +63,7 @@ from backfill_assets.state.rules import RulesInForce, declared_rules
 from backfill_assets.state.settling import Settling, settling, settling_by
 from backfill_assets.state.store import Store
 from backfill_assets.state.upgrades import under_known_names, versions_by_this_release
+from backfill_assets.state.versions import columns_ever
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -117,6 +119,7 @@ class Context:
         with suppress(StateError):  # whoever needs the records says what is wrong with them
             versions = versions_by_this_release(control, loaded)
             loaded = under_known_names(loaded, versions)
+            loaded = with_faults_masked(loaded, columns_ever(versions)) if loaded.faults else loaded
             if versions:
                 loaded = with_hidden_columns(loaded, control.environments.read(loaded.settings.environment), versions)
         cache = _own_cache(loaded)

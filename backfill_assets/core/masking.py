@@ -6,7 +6,8 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from backfill_assets.core.model import ColumnRef, Model, Source
+from backfill_assets.core.model import ColumnRef, Model, Project, Source
+from backfill_assets.core.reach import reach
 
 HIDDEN = "***"
 """What is shown instead of a value."""
@@ -43,6 +44,24 @@ def with_masks(
         spelled = {c.lower(): c for c in (*columns.get(name, ()), *model.mask)}
         found[name] = replace(model, mask=tuple(sorted(spelled.get(c, c) for c in mask)))
     return found
+
+
+def with_faults_masked(project: Project, columns: Mapping[str, Collection[str]]) -> Project:
+    """The project, with all columns masked of models that cannot be computed, and of what reads them, where anything
+    that they read is masked: nobody knows which of their columns come from it. `columns`: of all their versions."""
+    unknown = {*project.faults, *reach(project.faults, project.downstream)}
+    masked = {name for name, source in project.sources.items() if source.mask}
+    models: dict[str, Model] = {}
+    for name, model in project.models.items():
+        above = [*reach([name], lambda n: [u.name for u in project.models[n].upstreams] if n in project.models else [])]
+        if name in unknown and (
+            masked.intersection(above) or any(project.models[n].mask for n in above if n in models)
+        ):
+            shown = {model.time_column.lower(), *(c.lower() for c in model.unmask)}
+            every = {c.lower(): c for c in (*columns.get(name, ()), *model.mask) if c.lower() not in shown}
+            model = replace(model, mask=tuple(sorted(every.values())))
+        models[name] = model
+    return replace(project, models=models)
 
 
 def is_masked(ref: ColumnRef, masked: Mapping[str, Collection[str]]) -> bool:

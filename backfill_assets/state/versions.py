@@ -192,6 +192,14 @@ def built_from(record: Version) -> Iterator[VersionKey]:
     return (key for each in records_of(record) for key in each.upstream.items())
 
 
+def columns_ever(versions: VersionRecords) -> dict[str, frozenset[str]]:
+    """Model → the names of the columns of all its versions."""
+    found: dict[str, frozenset[str]] = {}
+    for (name, _), record in versions.items():
+        found[name] = found.get(name, frozenset()).union(column for column, _ in record.columns)
+    return found
+
+
 def cadences_of(versions: VersionRecords) -> dict[VersionKey, Cadence]:
     """Of which intervals each version's table is, by its record."""
     return {key: Calendar.of_definition(record.definition).cadence for key, record in versions.items()}

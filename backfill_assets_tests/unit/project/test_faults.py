@@ -19,6 +19,7 @@ from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.stages import Request
 from backfill_assets.project.loader import load_project
+from backfill_assets.state.versions import columns_ever
 from backfill_assets_tests.projects import backfill_here
 from backfill_assets_tests.unsparked import build, promoted, unsparked
 
@@ -141,6 +142,26 @@ def test_the_rest_is_extended_and_looked_at(root: Path) -> None:
         assert "of_a cannot be computed, as its sources are by now: models/of_a.sql:5: no column `qty`" in said.err
     said = backfill_here("plan", project=root)
     assert said.code == 1 and "raw.a has these columns by now" in said.err
+
+
+def test_nothing_masked_is_shown(root: Path) -> None:
+    """Of what a model is computed from that cannot be, nobody knows: all of its columns are masked, and of what reads
+    it, in each form in which they were ever built."""
+    sources = root / "sources.yml"
+    sources.write_text(sources.read_text().replace("path: data/a,", "path: data/a, mask: [who],"))
+    write(root, "a", "at", "qty", "who")
+    of_a = root / "models" / "of_a.sql"
+    of_a.write_text(MODELS["of_a"].replace("sum(qty) AS qty", "sum(qty) AS qty, max(who) AS who"))
+    promoted(root)
+    masks = {name: model.mask for name, model in unsparked(root).project.models.items()}
+    assert masks == {"of_a": ("who",), "counted_a": (), "of_b": (), "over_a": ()}
+    built = {
+        name: tuple(sorted(c - {"ds"})) for name, c in columns_ever(unsparked(root).control.versions.all()).items()
+    }
+    for columns, hidden in ((("quantity", "who"), {"of_a", "over_a"}), (("qty", "called"), {*masks} - {"of_b"})):
+        write(root, "a", "at", *columns)
+        masks = {name: model.mask for name, model in unsparked(root).project.models.items()}
+        assert masks == {name: built[name] if name in hidden else () for name in masks}
 
 
 def test_a_routine_run_goes_on_where_a_source_is_away(root: Path) -> None:
