@@ -178,6 +178,8 @@ def _beginning(file: SourceFile, dialect: Dialect) -> Beginning:
         text = text.removeprefix("\ufeff")
         names = _names(text, dialect, whole=len(content) < _BYTES)
         rows = _rows(text[:_CHARACTERS], dialect, whole=len(text) <= _CHARACTERS and len(content) < _BYTES)
+        if names and any("\ufffd" in name for name in names):
+            names = None  # nobody knows what they are called
         return Beginning(
             names=names,
             has_other_bytes=odd,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from backfill_assets.adapters.table_storage import DeltaTableStorage
+from backfill_assets.adapters.table_storage import DeltaTableStorage, is_lost
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.segments import Segments
@@ -13,11 +13,12 @@ _MOMENT = timedelta(microseconds=1)
 
 
 def without_lost(warehouse: str, model: Model, segments: Segments) -> Segments:
-    """The segments without the intervals of which a file is not there, or is cut: files are looked at, not into."""
+    """The segments without the intervals of which a file is not there, or is cut: files are looked at, not into. What
+    this account may not read, or a disk does not give now, is not lost: whoever reads it says so."""
     storage, lost = DeltaTableStorage(warehouse), Ranges()
     for segment in segments:
         found = storage.readable(model.name, segment.version, segment.commit, segment.interval, footers=False)
-        if found.broken:
+        if found.broken and all(map(is_lost, found.broken)):
             parts = [Interval(at, at + _MOMENT) for at in found.at] or [segment.interval]
             lost |= Ranges.of(model.cadence.cover(part) for part in parts)
     return segments.without(lost)

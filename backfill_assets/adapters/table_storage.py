@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
 
 LOG = "_delta_log"
+_NO_TABLE, _MISSING, _NOT_BYTES = "there is no table at", "is missing", "bytes, not"
 
 
 class DeltaTableStorage:
@@ -62,7 +63,7 @@ class DeltaTableStorage:
         except StateError as error:
             return Readable(broken=(f"{location} has no commit {commit}: {error.why}",))
         if table is None:
-            return Readable(broken=(f"there is no table at {location}",))
+            return Readable(broken=(f"{_NO_TABLE} {location}",))
         every = list(data_files(table))
         files = [file for file in every if interval.holds(file.at)]
         whole = {file.path: file for file in files}
@@ -132,13 +133,18 @@ def _sizes(
             return [why for place, file in each for why in _sizes(system, [place], [file], listed)]
         return [f"{file.path}: {str(error).splitlines()[0]}" for file in files]
     return [
-        f"{file.path} is missing"
+        f"{file.path} {_MISSING}"
         if size == NO_FILE
-        else f"{file.path} has {size} bytes, not {file.bytes}"
+        else f"{file.path} has {size} {_NOT_BYTES} {file.bytes}"
         if size != file.bytes
         else ""
         for file, size in zip(files, sizes, strict=True)
     ]
+
+
+def is_lost(problem: str) -> bool:
+    """Whether what is wrong with a table or a file is that it is gone, or cut."""
+    return problem.startswith(_NO_TABLE) or problem.endswith(_MISSING) or f" {_NOT_BYTES} " in problem
 
 
 def _raise_if_away(system: FileSystem, place: str, error: Exception) -> None:

@@ -55,8 +55,10 @@ from backfill_assets.core.pointer import Pointer, as_written
 from backfill_assets.core.segments import Segment, Segments, adopted_of
 from backfill_assets.plan.adoption import END_OF_TIME, Contained, casts, contained
 from backfill_assets.plan.dropped_columns import view_columns
+from backfill_assets.plan.faulty import refuse_faulty
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.select import one_of
+from backfill_assets.plan.stages import Request
 from backfill_assets.promote.case import Case
 from backfill_assets.promote.changed_rows import find_changed_rows
 from backfill_assets.promote.gate import Verdict
@@ -108,6 +110,7 @@ def adopt(context: Context, asked: Adoption, listen: Listener = silence) -> Adop
     not the model's and for rows of no interval; StateError for a table that cannot be read, or not in place. What is
     shown already, and has lost its counts, is counted again.
     """
+    refuse_faulty(context.project, Request(select=(asked.model,)))
     if asked.model not in context.project.models:
         one_of(list(context.project.models), asked.model)
     model, lost = context.project.models[asked.model], _uncounted(context, asked.model)

@@ -25,7 +25,7 @@ from backfill_assets.adapters.signatures import read_signers
 from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.adapters.source_columns import file_columns
 from backfill_assets.adapters.source_days import SourceDays
-from backfill_assets.adapters.source_pins import FilePins
+from backfill_assets.adapters.source_pins import FilePins, PinsOfThere
 from backfill_assets.adapters.source_ready import ready_until
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.adapters.table_storage import DeltaTableStorage
@@ -45,6 +45,7 @@ from backfill_assets.core.processes import is_running
 from backfill_assets.files.untrusted import UNTRUSTED
 from backfill_assets.plan.dropped_columns import with_hidden_columns, with_stored_definitions
 from backfill_assets.plan.facts import Facts, bounded_now, read_facts
+from backfill_assets.plan.faulty import refuse_edited
 from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.odd_files import FileColumns
 from backfill_assets.plan.patch import Patch
@@ -63,7 +64,7 @@ from backfill_assets.state.rules import RulesInForce, declared_rules
 from backfill_assets.state.settling import Settling, settling, settling_by
 from backfill_assets.state.store import Store
 from backfill_assets.state.upgrades import under_known_names, versions_by_this_release
-from backfill_assets.state.versions import columns_ever
+from backfill_assets.state.versions import VersionRecords, columns_ever
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -116,15 +117,19 @@ class Context:
         if loaded.settings.untrusted:
             store = ReadOnlyStore(store, UNTRUSTED_WHY)
         control = Control.over(store)
+        versions: VersionRecords = {}
         with suppress(StateError):  # whoever needs the records says what is wrong with them
             versions = versions_by_this_release(control, loaded)
             loaded = under_known_names(loaded, versions)
             loaded = with_faults_masked(loaded, columns_ever(versions)) if loaded.faults else loaded
             if versions:
                 loaded = with_hidden_columns(loaded, control.environments.read(loaded.settings.environment), versions)
+        refuse_edited(loaded, versions)
         cache = _own_cache(loaded)
         days = SourceDays(KnownDays(cache / "sources") if cache else None)
-        return cls(project=loaded, control=control, log=DeltaTableLog(loaded.settings.warehouse), days=days)
+        pins = PinsOfThere() if loaded.faults else FilePins()
+        log = DeltaTableLog(loaded.settings.warehouse)
+        return cls(project=loaded, control=control, log=log, pins=pins, days=days)
 
     @property
     def warehouse(self) -> str:

@@ -14,6 +14,8 @@ from rich.text import Text
 from backfill_assets.cli.terminal import out
 from backfill_assets.core.errors import BackfillError
 from backfill_assets.files.untrusted import is_untrusted
+from backfill_assets.plan.faulty import refuse_faulty
+from backfill_assets.plan.stages import Request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +103,7 @@ def examine(root: Path) -> list[DoctorCheck]:
 
     def project() -> str:
         loaded = Context.open(root).project
+        refuse_faulty(loaded, Request())
         return (
             f"{len(loaded.models)} models, {len(loaded.sources)} sources, {len(loaded.consumers)} consumers in {root}"
         )

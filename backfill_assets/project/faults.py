@@ -17,16 +17,19 @@ from backfill_assets.project.sources import Sources
 
 def source_faults(linked: Linked, sources: Sources, problems: Sequence[Problem]) -> Mapping[str, tuple[Problem, ...]]:
     """Model → what may keep it from being computed because of what sources say by now: problems of its own file, where
-    it reads sources whose data says their columns; and those of these sources."""
+    it reads sources whose data says their columns; and those of these sources. Nothing where there are other problems:
+    then a file is wrong."""
     found: dict[str, tuple[Problem, ...]] = {}
+    left = set(problems)
     for draft in linked.order:
         above = reach([draft.name], lambda name: [u.name for u in linked.upstreams.get(name, ())])
         asked = [name for name in above if name in sources.found_out]
-        mine = [_because(p, asked, sources) for p in problems if asked and p.file == draft.path]
-        direct = [u.name for u in linked.upstreams[draft.name]]
-        if every := [*mine, *(p for name in direct for p in sources.faults.get(name, ()))]:
-            found[draft.name] = tuple(every)
-    return found
+        mine = [p for p in problems if asked and p.file == draft.path]
+        theirs = [p for upstream in linked.upstreams[draft.name] for p in sources.faults.get(upstream.name, ())]
+        if mine or theirs:
+            found[draft.name] = (*(_because(p, asked, sources) for p in mine), *theirs)
+        left.difference_update(mine, theirs)
+    return {} if left else found
 
 
 def _because(problem: Problem, asked: Sequence[str], sources: Sources) -> Problem:

@@ -48,8 +48,10 @@ def _parquet(path: str) -> tuple[Column, ...]:
     system, place = arrow_path(path)
     found = dataset.dataset(place, filesystem=system, format="parquet")
     folders = folder_types(file.removeprefix(place.rstrip("/")) for file in found.files)
-    types = {c.name: c.type for c in arrow_columns(found.schema)} | folders  # as in Spark: what a folder says counts
-    return tuple(Column(name=name, type=type_) for name, type_ in types.items())
+    said = {name.lower(): type_ for name, type_ in folders.items()}  # as in Spark: what a folder says counts
+    own = [Column(name=c.name, type=said.get(c.name.lower(), c.type)) for c in arrow_columns(found.schema)]
+    there = {c.name.lower() for c in own}
+    return (*own, *(Column(name=name, type=type_) for name, type_ in folders.items() if name.lower() not in there))
 
 
 def arrow_columns(schema: Any) -> tuple[Column, ...]:

@@ -11,10 +11,10 @@ from urllib.parse import unquote
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """What a folder is called whose rows have no value."""
-_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
-_FRACTION = re.compile(r"[+-]?\d*\.\d+", re.ASCII)
+_WHOLE = re.compile(r"-?\d+", re.ASCII)
+_FRACTION = re.compile(r"-?\d*\.\d+|-?\d+(?:\.\d*)?[dDfF]|NaN", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?", re.ASCII)
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d)?", re.ASCII)
 _WIDER = {frozenset({"int", "bigint"}): "bigint", frozenset({"int", "double"}): "double"} | {
     frozenset({"date", "timestamp"}): "timestamp"
 }

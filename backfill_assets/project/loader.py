@@ -39,7 +39,8 @@ class _Kept:
 
 
 def load_project(root: Path, records: ReadRecords = no_records) -> Project:
-    """The project in a folder. Raises ProjectError with every problem of every file at once.
+    """The project in a folder, with the `faults` that sources may be the reason of. Raises ProjectError with every
+    other problem of every file at once.
 
     `records` reads those of a warehouse; it is called only when a model's header has `same_as`. sqlglot and its
     like are imported on a cache miss only. The cache is data: nothing of it is executed.
@@ -48,7 +49,7 @@ def load_project(root: Path, records: ReadRecords = no_records) -> Project:
     if is_untrusted():  # nothing that a stranger may have put into the project's folder is trusted, a cache neither
         from backfill_assets.project.reading import read_project
 
-        return read_project(root, records).project
+        return read_project(root, records, faults=True).project
     file = cache_folder(root) / "project" / f"{_key(root)}.json"
     with suppress(OSError, ValueError):  # no file, half a file, one of another release: read the project
         kept = from_plain(_Kept, json.loads(read_private(file)))
@@ -57,7 +58,7 @@ def load_project(root: Path, records: ReadRecords = no_records) -> Project:
             return kept.project
     from backfill_assets.project.reading import read_project
 
-    reading = read_project(root, records)
+    reading = read_project(root, records, faults=True)
     if reading.lasting:
         read = _Kept(
             content=_content(reading.helpers),

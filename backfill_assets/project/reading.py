@@ -69,13 +69,14 @@ class Reading:
     """By model: what is known from its own file, and of its query."""
 
 
-def read_project(root: Path, records: ReadRecords, *, recorded: bool = False) -> Reading:
+def read_project(root: Path, records: ReadRecords, *, recorded: bool = False, faults: bool = False) -> Reading:
     """Read the project in a folder. Raises ProjectError with every problem of every file at once.
 
     `records` reads those of a warehouse. `recorded`: the files are a version's, of its record. What audits name need
-    not be there, and what a later release asks authors to write is not asked for.
+    not be there, and what a later release asks authors to write is not asked for. `faults`: problems that may be there
+    because of what sources say by now are these (`Project.faults`).
     """
-    files = _read_files(root, recorded=recorded)
+    files = _read_files(root, recorded=recorded, faults=faults)
     python = {name for name, model in files.models.items() if model.language == "python"}
     strange = files.settings.untrusted and python
     there = records(files.settings.warehouse) if strange or any(m.same_as for m in files.models.values()) else {}
@@ -127,9 +128,9 @@ class _Files:
     faults: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict[str, tuple[Problem, ...]])
 
 
-def _read_files(root: Path, *, recorded: bool, unknown: Collection[str] = ()) -> _Files:
-    """Raises ProjectError with every problem of every file. Those that are there because of what the data of sources
-    says are faults, if the project has no other ones: `unknown` are the models and sources that have such."""
+def _read_files(root: Path, *, recorded: bool, faults: bool, unknown: Collection[str] = ()) -> _Files:
+    """Raises ProjectError with every problem of every file. Those that may be there because of what the data of sources
+    says are `faults`, if the project has no other ones: `unknown` are the models and sources that have such."""
     problems: list[Problem] = []
     settings = read_settings(root, problems)
     problems += misnamed(root)
@@ -165,10 +166,10 @@ def _read_files(root: Path, *, recorded: bool, unknown: Collection[str] = ()) ->
         problems += misread_bounds(linked.drafts[name], found, columns.visible)
     if not recorded:
         models = link_audits(root, models, declared.entries, columns.visible, problems, certain=declared.certain)
-    if problems and not unknown and (faults := source_faults(linked, declared, problems)):
+    if faults and problems and (found := source_faults(linked, declared, problems)):
         with suppress(ProjectError):  # what the files say is wrong as well
-            files = _read_files(root, recorded=recorded, unknown={*faults, *declared.faults})
-            return replace(files, faults=faults)
+            files = _read_files(root, recorded=recorded, faults=False, unknown={*found, *declared.faults})
+            return replace(files, faults=found)
     if problems:
         raise ProjectError(problems)
     for name, text in columns.compiled.items():

@@ -242,3 +242,10 @@ def test_letters_of_another_encoding(tmp_path: Path, content: bytes, options: di
     bills = source(tmp_path, ("at", "timestamp"), ("who", "string"), **options)
     assert is_misencoded(bills, file) is odd
     assert header_of(bills, file) == ("at", "who")
+
+
+def test_names_of_another_encoding_are_not_known(tmp_path: Path) -> None:
+    """Values would go by names that the file does not have."""
+    (tmp_path / "a.csv").write_bytes("at,größe\n2024-01-01,7\n".encode("latin-1"))
+    [file] = files_at(str(tmp_path))
+    assert header_of(source(tmp_path, ("at", "timestamp"), ("größe", "int")), file) is None

@@ -27,9 +27,9 @@ def read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Path]:
     found: list[Path] = []
     original = reading.read_project
 
-    def noted(root: Path, records: ReadRecords) -> reading.Reading:
+    def noted(root: Path, records: ReadRecords, *, faults: bool) -> reading.Reading:
         found.append(root)
-        return original(root, records)
+        return original(root, records, faults=faults)
 
     monkeypatch.setattr(reading, "read_project", noted)
     monkeypatch.setenv("BACKFILL_CACHE", str(tmp_path / "cache"))

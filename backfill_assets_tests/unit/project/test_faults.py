@@ -15,9 +15,10 @@ from deltalake import write_deltalake
 from backfill_assets import build_definitions
 from backfill_assets.app.routine import extend
 from backfill_assets.core.errors import ProjectError
-from backfill_assets.core.model import Project
+from backfill_assets.core.model import Column, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.stages import Request
+from backfill_assets.project import file_schema
 from backfill_assets.project.loader import load_project
 from backfill_assets.state.versions import columns_ever
 from backfill_assets_tests.projects import backfill_here
@@ -144,6 +145,53 @@ def test_the_rest_is_extended_and_looked_at(root: Path) -> None:
     assert said.code == 1 and "raw.a has these columns by now" in said.err
 
 
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("models/of_a.sql", "sum(qty)", "sum(qyt)"),
+        ("models/of_a.sql", "grain: [ds]", "grain: [day]"),
+        ("models/over_a.sql", "qty * 2", "qyt * 2"),
+        ("sources.yml", "path: data/a", "path: data/aa"),
+        ("sources.yml", "time_column: at", "time_column: att"),
+    ],
+)
+def test_what_an_author_edited_is_the_author_s(root: Path, file: str, old: str, new: str) -> None:
+    """Also where a source changed meanwhile: nothing that was built says that the file is right."""
+    promoted(root)
+    place = root / file
+    place.write_text(place.read_text().replace(old, new, 1))
+    for columns in (("at", "qty"), ("at", "quantity")):
+        write(root, "a", *columns)
+        if (file, columns[1]) != ("models/over_a.sql", "quantity"):  # nobody knows what it reads then
+            with pytest.raises(ProjectError):
+                unsparked(root)
+
+
+def test_a_project_of_which_nothing_was_built_is_right_or_refused(root: Path) -> None:
+    write(root, "a", "at", "quantity")
+    with pytest.raises(ProjectError, match="1 problem"):
+        unsparked(root)
+
+
+def test_columns_that_nobody_can_tell_hold_back_what_reads_them(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table is there, and whoever plans cannot read its columns: Spark may, and nobody knows as what."""
+    promoted(root)
+    write(root, "a", "at", "qty", days=4)
+    settings = root / "backfill.yml"
+    settings.write_text(settings.read_text().replace("01-04", "01-05"))
+    readable = file_schema.read_schema
+
+    def read_schema(format: str, path: str) -> tuple[Column, ...]:
+        if path.endswith("/a"):
+            raise OSError("a feature that this reader lacks")
+        return readable(format, path)
+
+    monkeypatch.setattr(file_schema, "read_schema", read_schema)
+    held = {o.model: o.what for o in extend(unsparked(root)).left}
+    why = "is not extended: the columns of its source raw.a are unknown by now:"
+    assert (held["of_a"], held["counted_a"]) == (why, why)
+
+
 def test_nothing_masked_is_shown(root: Path) -> None:
     """Of what a model is computed from that cannot be, nobody knows: all of its columns are masked, and of what reads
     it, in each form in which they were ever built."""
@@ -169,6 +217,8 @@ def test_a_routine_run_goes_on_where_a_source_is_away(root: Path) -> None:
     promoted(root)
     (root / "data" / "a").rename(root / "data" / "away")
     write(root, "b", "at", "qty", days=4)
+    assert backfill_here("status", project=root).code == 0
+    assert backfill_here("plan", "--select", "of_b", project=root).code == 0
     settings = root / "backfill.yml"
     settings.write_text(settings.read_text().replace("01-04", "01-05"))
     first = extend(unsparked(root))
@@ -184,5 +234,6 @@ def test_a_routine_run_goes_on_where_a_source_is_away(root: Path) -> None:
 
 def test_dagster_loads_the_project(root: Path) -> None:
     """A code location that did not load would stop the schedules of all."""
+    promoted(root)
     write(root, "a", "at", "quantity")
     assert len(build_definitions(root).resolve_all_asset_specs()) >= len(MODELS)
