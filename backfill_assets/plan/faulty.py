@@ -13,31 +13,44 @@ from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Request
 from backfill_assets.state.versions import VersionRecords, records_of
 
+_TELLING = ("name", "format", "path", "table", "options", "time_column", "key", "mask")
+"""What of a source's entry says which columns it has, and which of them are asked for."""
+
 
 def refuse_edited(project: Project, versions: VersionRecords) -> None:
-    """Raise ProjectError where a model that cannot be computed, or one that it is computed from, was never built by the
-    files that there are: whoever edited these may be the reason, not the sources."""
+    """Raise ProjectError where the sources are not the reason for what keeps a model from being computed: it, or what it
+    is computed from, was never built by this code of these sources; or they say the columns that they said then."""
     for name in project.faults:
         above = reach([name], lambda n: [u.name for u in project.models[n].upstreams if u.name in project.models])
-        if not all(_was_built(project, each, versions) for each in (name, *above)):
+        found = [_built_as_now(project, each, versions) for each in (name, *above)]
+        changed = any(
+            then != _columns(project.sources[s].declared) for each in found for s, then in (each or {}).items()
+        )
+        if not changed or any(each is None for each in found):
             raise ProjectError(problem for problems in project.faults.values() for problem in problems)
 
 
-def _was_built(project: Project, name: str, versions: VersionRecords) -> bool:
-    """Whether a version's record has a model's files, and the entries of its sources, as they are."""
+def _built_as_now(project: Project, name: str, versions: VersionRecords) -> dict[str, object] | None:
+    """Source → its columns when a model was built last by the code, and of the sources, that it has now; None where it
+    never was."""
     model = project.models[name]
-    now = {u.name: _entry(project.sources[u.name].declared) for u in model.upstreams if u.name in project.sources}
-    for record in (each for key, known in versions.items() if key[0] == name for each in records_of(known)):
-        said = cast(Mapping[str, Mapping[str, str]], record.definition.get("project") or {})
-        then = {name: _entry(entry) for name, entry in said.get("sources", {}).items()}
-        if record.definition.get("files") == dict(model.files) and then == now:
-            return True
-    return False
+    code = {"text": model.text, "grain": list(model.grain), "time_column": model.time_column}
+    now = {u.name: _telling(project.sources[u.name].declared) for u in model.upstreams if u.name in project.sources}
+    mine = [each for key, known in versions.items() if key[0] == name for each in records_of(known)]
+    for record in sorted(mine, key=lambda r: r.created, reverse=True):
+        said = cast(Mapping[str, Mapping[str, str]], record.definition.get("project") or {}).get("sources", {})
+        same = all(record.definition.get(key) == value for key, value in code.items())
+        if same and {source: _telling(entry) for source, entry in said.items()} == now:
+            return {source: _columns(entry) for source, entry in said.items()}
+    return None
 
 
-def _entry(declared: str) -> dict[str, object]:
-    """A source's entry without its columns, which its data may say."""
-    return {key: said for key, said in json.loads(declared or "{}").items() if key != "columns"}
+def _telling(declared: str) -> dict[str, object]:
+    return {key: said for key, said in json.loads(declared or "{}").items() if key in _TELLING}
+
+
+def _columns(declared: str) -> object:
+    return json.loads(declared or "{}").get("columns") or {}
 
 
 def faulty_words(project: Project) -> list[str]:

@@ -167,6 +167,25 @@ def test_what_an_author_edited_is_the_author_s(root: Path, file: str, old: str, 
                 unsparked(root)
 
 
+def test_what_decides_no_rows_may_be_edited(root: Path) -> None:
+    """Who owns a model, a comment, how fresh a source is: the source is the reason all the same."""
+    promoted(root)
+    of_a, sources = root / "models" / "of_a.sql", root / "sources.yml"
+    of_a.write_text(of_a.read_text().replace("grain:", "owner: ana@example.com\ngrain:") + " -- by day\n")
+    sources.write_text(sources.read_text().replace("path: data/a", "freshness: 36h, path: data/a"))
+    write(root, "a", "at", "quantity")
+    assert told(unsparked(root).project) == {"of_a": {"no column `qty`"}}
+
+
+def test_a_header_that_is_wrong_is_no_source_s_fault(root: Path) -> None:
+    """The query is as it was built, and so are the source's columns."""
+    promoted(root)
+    of_a = root / "models" / "of_a.sql"
+    of_a.write_text(of_a.read_text().replace("grain: [ds]", "grain: [ds]\naudits:\n  - not_null: [qyt]"))
+    with pytest.raises(ProjectError, match="1 problem"):
+        unsparked(root)
+
+
 def test_a_project_of_which_nothing_was_built_is_right_or_refused(root: Path) -> None:
     write(root, "a", "at", "quantity")
     with pytest.raises(ProjectError, match="1 problem"):
