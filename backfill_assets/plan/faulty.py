@@ -18,8 +18,8 @@ _TELLING = ("name", "format", "path", "table", "options", "time_column", "key", 
 
 
 def refuse_edited(project: Project, versions: VersionRecords) -> None:
-    """Raise ProjectError where the sources are not the reason for what keeps a model from being computed: it, or what it
-    is computed from, was never built by this code of these sources; or they say the columns that they said then."""
+    """Raise ProjectError where the sources are not the reason for what keeps a model from being computed: it, or what
+    it is computed from, was never built by this code of these sources; or they have the columns that they had then."""
     for name in project.faults:
         above = reach([name], lambda n: [u.name for u in project.models[n].upstreams if u.name in project.models])
         found = [_built_as_now(project, each, versions) for each in (name, *above)]
