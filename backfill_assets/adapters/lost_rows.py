@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from backfill_assets.adapters.table_storage import DeltaTableStorage, is_lost
-from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.segments import Segments
-
-_MOMENT = timedelta(microseconds=1)
 
 
 def without_lost(warehouse: str, model: Model, segments: Segments) -> Segments:
@@ -19,6 +15,5 @@ def without_lost(warehouse: str, model: Model, segments: Segments) -> Segments:
     for segment in segments:
         found = storage.readable(model.name, segment.version, segment.commit, segment.interval, footers=False)
         if found.broken and all(map(is_lost, found.broken)):
-            parts = [Interval(at, at + _MOMENT) for at in found.at] or [segment.interval]
-            lost |= Ranges.of(model.cadence.cover(part) for part in parts)
+            lost |= Ranges.of(model.cadence.cover(part) for part in found.damaged(segment.interval))
     return segments.without(lost)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from backfill_assets.core.errors import StateError
-from backfill_assets.core.intervals import NOTHING, Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
@@ -18,8 +17,6 @@ from backfill_assets.state.ledger import DECIDING, Ledger, by_version
 from backfill_assets.state.table_contents import difference
 from backfill_assets.state.tables import Readable, TableLog, TableStorage, vouched
 from backfill_assets.state.view_types import two_types
-
-_MOMENT = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +76,7 @@ def rehearse(
                     broken=tuple(problem for r, _ in found for problem in r.broken),
                     red=Ranges.of(part for _, red in found for part in red),
                     damaged={
-                        "; ".join(r.broken[:3]): Ranges.of(Interval(at, at + _MOMENT) for at in r.at)
-                        or Ranges((s.interval,))
+                        "; ".join(r.broken[:3]): r.damaged(s.interval)
                         for s, (r, _) in zip(pointer.segments, found, strict=True)
                         if r.broken
                     },

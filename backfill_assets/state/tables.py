@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from backfill_assets.core.errors import DamagedLogError
@@ -134,6 +134,9 @@ class StoredTable:
     bytes: int
 
 
+_MOMENT = timedelta(microseconds=1)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readable:
     """What was found of a segment's files: how many there are, and what is wrong with those that cannot be read."""
@@ -144,6 +147,12 @@ class Readable:
     broken: tuple[str, ...] = ()
     at: frozenset[datetime] = frozenset()
     """The starts of the intervals whose files these are; empty where it is the whole table."""
+
+    def damaged(self, interval: Interval) -> Ranges:
+        """Of this interval, which was looked at, what cannot be read: starts only, where single files are."""
+        if not self.broken:
+            return NOTHING
+        return Ranges.of(Interval(at, at + _MOMENT) for at in self.at) or Ranges((interval,))
 
 
 class TableStorage(Protocol):
