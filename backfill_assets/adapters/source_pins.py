@@ -24,15 +24,29 @@ MOST_OBJECTS = 50_000
 
 
 class FilePins:
-    """SourcePins that looks at the tables and files themselves."""
+    """SourcePins that looks at the tables and files themselves. Sources that are `away`, each with why, are not known,
+    and nothing else is held up by them."""
+
+    def __init__(self, away: Mapping[str, str] | None = None) -> None:
+        self.known_away = dict(away or {})
 
     def pin(self, source: Source) -> Mapping[str, object]:
         """Raises PlanError when the source's path holds nothing, or nothing of a column that it declares."""
+        if (why := self.known_away.get(source.name)) is not None:
+            return {"unpinned": f"it is away: {why}"}
         return self._state(source, check_declared)
 
     def state(self, source: Source) -> Mapping[str, object]:
         """The same, without a look into files. Raises PlanError when the source's path holds nothing."""
         return self._state(source, lambda *_: None)
+
+    def away(self, source: Source) -> str:
+        """Why a source's path holds nothing; "" where it holds something. Of a bucket, one request tells."""
+        try:
+            self._state(source, lambda *_: None, at_most=1)
+        except PlanError as error:
+            return error.why
+        return ""
 
     def _state(
         self, source: Source, look: Callable[[Source, Sequence[SourceFile]], None], at_most: int = MOST_OBJECTS + 1
@@ -74,21 +88,6 @@ class FilePins:
         if gone:
             return f"{len(gone)} of the files of commit {commit} are gone (vacuumed)"
         return f"deletion vectors of commit {commit} are gone (vacuumed)" if _deletions_gone(then) else ""
-
-
-class PinsOfThere(FilePins):
-    """The same of sources that are there: one that is away is not known, and nothing else is held up by it."""
-
-    def pin(self, source: Source) -> Mapping[str, object]:
-        return {"unpinned": f"it is away: {why}"} if (why := self.away(source)) else super().pin(source)
-
-    def away(self, source: Source) -> str:
-        """Why a source's path holds nothing; "" where it holds something. Of a bucket, one request tells."""
-        try:
-            self._state(source, lambda *_: None, at_most=1)
-        except PlanError as error:
-            return error.why
-        return ""
 
 
 def digest_of(files: Sequence[SourceFile]) -> str:

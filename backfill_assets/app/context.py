@@ -25,7 +25,7 @@ from backfill_assets.adapters.signatures import read_signers
 from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.adapters.source_columns import file_columns
 from backfill_assets.adapters.source_days import SourceDays
-from backfill_assets.adapters.source_pins import FilePins, PinsOfThere
+from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.source_ready import ready_until
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.adapters.table_storage import DeltaTableStorage
@@ -127,9 +127,10 @@ class Context:
         refuse_edited(loaded, versions)
         cache = _own_cache(loaded)
         days = SourceDays(KnownDays(cache / "sources") if cache else None)
-        pins = PinsOfThere() if loaded.faults else FilePins()
+        unread = [name for name, source in loaded.sources.items() if loaded.faults and not source.columns]
+        away = dict.fromkeys(unread, "its columns are unknown")
         log = DeltaTableLog(loaded.settings.warehouse)
-        return cls(project=loaded, control=control, log=log, pins=pins, days=days)
+        return cls(project=loaded, control=control, log=log, pins=FilePins(away), days=days)
 
     @property
     def warehouse(self) -> str:

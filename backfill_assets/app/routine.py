@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from backfill_assets.adapters.heartbeat import sending_heartbeats
-from backfill_assets.adapters.source_pins import PinsOfThere
+from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.app.carry_out import Carried, Follow, carry_out, unseen
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import seal_release
@@ -147,8 +147,9 @@ def published_context(context: Context) -> Context:
     shown = context.control.environments.read(context.environment)
     audits = promoted_audits(context.control, context.environment)
     project = published(context.project, shown, context.control.versions.all(), audits)
-    pins = PinsOfThere()
-    away = {name: why for name, source in project.sources.items() if (why := pins.away(source))}
+    read = {upstream.name for model in project.models.values() for upstream in model.upstreams}
+    sources = [source for name, source in project.sources.items() if name in read]
+    away = {source.name: why for source in sources if (why := context.pins.away(source))}
     stuck = {
         model.name: f"its source {upstream.name} is away: {away[upstream.name]}"
         for model in project.models.values()
@@ -156,7 +157,8 @@ def published_context(context: Context) -> Context:
         if upstream.name in away
     }
     project = replace(project, redeclared={**project.redeclared, **stuck})
-    return replace(context, project=project, pins=pins if away else context.pins, keeps_older=True)
+    pins = FilePins({**context.pins.known_away, **away})
+    return replace(context, project=project, pins=pins, keeps_older=True)
 
 
 def promote_green(context: Context) -> Promoted:

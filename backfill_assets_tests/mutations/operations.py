@@ -39,7 +39,7 @@ ROLLBACK = (
     broken("faults: plans are refused", "plan/faulty.py", "    if not project.faults:\n", "    if True:\n", "project/test_faults.py::test_plans_of_it_are_refused_and_of_others_are_not"),
     broken("faults: columns that nobody can tell", "plan/published.py", "    if project.faults and (unknown", "    if False and (unknown", "project/test_faults.py::test_columns_that_nobody_can_tell_hold_back_what_reads_them"),
     broken("faults: masks", "app/context.py", "if loaded.faults else loaded", "if False else loaded", "project/test_faults.py::test_nothing_masked_is_shown"),
-    broken("faults: a source that is away", "app/routine.py", "if (why := pins.away(source))}", "if (why := pins.away(source)) and False}", "project/test_faults.py::test_a_routine_run_goes_on_where_a_source_is_away"),
+    broken("faults: a source that is away", "app/routine.py", "if (why := context.pins.away(source))}", "if (why := context.pins.away(source)) and False}", "project/test_faults.py::test_a_routine_run_goes_on_where_a_source_is_away"),
     broken("promises: a signal that another thread gets", "build/apply.py", "wait(running, timeout=WAKES,", "wait(running,", "build/test_apply.py::test_an_interrupt_stops_every_model_and_keeps_what_is_done"),
     broken("promises: a declared type and the query", "project/outputs.py", "    if same_type(declared, given):\n", "    if True:\n", "project/test_problems.py"),
     broken("promises: a declared type and the rows", "adapters/version_table.py", "            _check_promised(job.model, schema)\n", "            pass\n", "audits/test_missing_column.py::test_a_type_that_is_not_the_declared_one"),
