@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import cast
 
 from backfill_assets.core.errors import ProjectError
 from backfill_assets.core.model import Project
 from backfill_assets.core.reach import reach
+from backfill_assets.plan.missing import upstream_models
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Request
 from backfill_assets.state.versions import VersionRecords, records_of
@@ -21,8 +22,7 @@ def refuse_edited(project: Project, versions: VersionRecords) -> None:
     """Raise ProjectError where the sources are not the reason for what keeps a model from being computed: it, or what
     it is computed from, was never built by this code of these sources; or they have the columns that they had then."""
     for name in project.faults:
-        above = reach([name], lambda n: [u.name for u in project.models[n].upstreams if u.name in project.models])
-        found = [_built_as_now(project, each, versions) for each in (name, *above)]
+        found = [_built_as_now(project, each, versions) for each in (name, *_above(project, [name]))]
         changed = any(
             then != _columns(project.sources[s].declared) for each in found for s, then in (each or {}).items()
         )
@@ -71,6 +71,10 @@ def refuse_faulty(project: Project, request: Request) -> None:
     if request.restate:
         asked = [name for name, _ in request.restate if name in project.models]
         names = (*asked, *reach(asked, project.downstream))
-    above = reach(names, lambda name: [u.name for u in project.models[name].upstreams if u.name in project.models])
-    if problems := [problem for name in (*names, *above) for problem in project.faults.get(name, ())]:
+    if problems := [problem for name in (*names, *_above(project, names)) for problem in project.faults.get(name, ())]:
         raise ProjectError(problems)
+
+
+def _above(project: Project, names: Iterable[str]) -> tuple[str, ...]:
+    """The models that these are computed from."""
+    return reach(names, lambda name: upstream_models(project, project.models[name]))

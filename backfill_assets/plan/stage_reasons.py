@@ -78,11 +78,10 @@ def kept_reason(project: Project, facts: Facts, name: str, change: TableChange, 
     if pointer and pointer.version == project.fingerprints[name]:
         return "only its view changes: the tables stay, nothing to compute"
     if release := reverts(project, facts, name):
-        left = _corrected(project, facts, name, release)
-        exactly = f"; not what was corrected of them by then ({left}): backfill rollback {release} shows that too"
-        return f"a revert to the code of release {release}: its tables are used again, nothing to compute" + (
-            exactly if left else ""
-        )
+        said = f"a revert to the code of release {release}: its tables are used again, nothing to compute"
+        if left := _corrected(project, facts, name, release):
+            said += f"; not what was corrected of them by then ({left}): backfill rollback {release} shows that too"
+        return said
     return "its code is that of a version that was built before: nothing to compute"
 
 
