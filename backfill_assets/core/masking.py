@@ -49,18 +49,15 @@ def with_masks(
 def with_faults_masked(project: Project, columns: Mapping[str, Collection[str]]) -> Project:
     """The project, with all columns masked of models that cannot be computed, and of what reads them, where anything
     that they read is masked: nobody knows which of their columns come from it. `columns`: of all their versions."""
-    unknown = {*project.faults, *reach(project.faults, project.downstream)}
-    masked = {name for name, source in project.sources.items() if source.mask}
-    models: dict[str, Model] = {}
-    for name, model in project.models.items():
-        above = [*reach([name], lambda n: [u.name for u in project.models[n].upstreams] if n in project.models else [])]
-        if name in unknown and (
-            masked.intersection(above) or any(project.models[n].mask for n in above if n in models)
-        ):
+    masked = {each.name for each in (*project.sources.values(), *project.models.values()) if each.mask}
+    models = dict(project.models)
+    for name in {*project.faults, *reach(project.faults, project.downstream)}:
+        model = project.models[name]
+        above = reach([name], lambda n: [u.name for u in project.models[n].upstreams] if n in project.models else [])
+        if masked.intersection(above):
             shown = {model.time_column.lower(), *(c.lower() for c in model.unmask)}
             every = {c.lower(): c for c in (*columns.get(name, ()), *model.mask) if c.lower() not in shown}
-            model = replace(model, mask=tuple(sorted(every.values())))
-        models[name] = model
+            models[name] = replace(model, mask=tuple(sorted(every.values())))
     return replace(project, models=models)
 
 

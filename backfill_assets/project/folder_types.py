@@ -15,8 +15,10 @@ _WHOLE = re.compile(r"-?\d+", re.ASCII)
 _FRACTION = re.compile(r"-?\d*\.\d+|-?\d+(?:\.\d*)?[dDfF]|NaN", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d)?", re.ASCII)
-_WIDER = {frozenset({"int", "bigint"}): "bigint", frozenset({"int", "double"}): "double"} | {
-    frozenset({"date", "timestamp"}): "timestamp"
+_WIDER = {
+    frozenset({"int", "bigint"}): "bigint",
+    frozenset({"int", "double"}): "double",
+    frozenset({"date", "timestamp"}): "timestamp",
 }
 """Of two types of one column. Of others it is text: Spark takes neither large integers nor dates for fractions."""
 
