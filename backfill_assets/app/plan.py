@@ -13,6 +13,7 @@ from backfill_assets.compare.filling import expected_filling
 from backfill_assets.core.errors import BackfillError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.pin import Pins
+from backfill_assets.plan.away import refuse_away
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.faulty import refuse_faulty
 from backfill_assets.plan.frozen import Continued
@@ -46,6 +47,7 @@ def plan_request(
     if resume and request.restate:
         facts, found = as_restated(context.project, context.control, context.pins, facts, request)
     plan = replace(make_plan(context.project, facts, request), continued=found)
+    refuse_away(plan, facts)
     plan = with_smallest(context.project, facts, plan) if resume else plan
     if not plan.work:
         return plan

@@ -15,6 +15,7 @@ from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.processes import is_running
+from backfill_assets.plan.away import away_sources
 from backfill_assets.plan.deleted_models import deleted_models
 from backfill_assets.plan.faults import Fault
 from backfill_assets.plan.left_out import warn_of_left_out
@@ -114,6 +115,8 @@ class ProjectStatus:
     """Models that are shown and that the code does not have any more."""
     left_out: tuple[PlanWarning, ...] = ()
     """Models of which days are shown from before their `start:`, or after their `end:`."""
+    away: tuple[PlanWarning, ...] = ()
+    """Sources that cannot be looked at."""
     writers: tuple[Writer, ...] = ()
     """Who writes to which table; in an object store one process at a time does."""
 
@@ -129,6 +132,7 @@ class ProjectStatus:
             "faults": to_plain(self.faults),
             "deleted": to_plain(self.deleted),
             "left_out": to_plain(self.left_out),
+            "away": to_plain(self.away),
             "pins": [p.to_json() | {"overdue": p.overdue(self.now.date())} for p in self.pins],
             "interrupted_pins": [p.to_json() for p in self.interrupted],
             "models": [
@@ -225,6 +229,7 @@ def read_status(context: Context) -> ProjectStatus:
         faults=find_faults(context, facts),
         deleted=deleted_models(context.project, facts),
         left_out=warn_of_left_out(context.project, facts, list(context.project.models)),
+        away=away_sources(context.project, facts, context.project.models),
         windows=_windows(context, found, beats),
         pins=pinned_consumers(context.control, context.environment),
         interrupted=interrupted_pins(context.control, context.environment, now=datetime.now(UTC)),

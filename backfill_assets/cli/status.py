@@ -40,7 +40,7 @@ def print_status(status: ProjectStatus) -> None:
             console.print(f"provisional  {m.model} {m.provisional}: routine runs replace it as its sources change")
     for note in status.rules:
         console.print(Text(note, style="yellow"))
-    for one in (*status.deleted, *status.left_out):
+    for one in (*status.deleted, *status.left_out, *status.away):
         console.print(Text(f"{one.what}\n  why: {one.why}\n  fix: {one.fix}", style="yellow"))
     print_faults(status.faults)
     print_pins(status.pins, status.now.date())

@@ -12,6 +12,7 @@ from typing import Protocol
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.audits.reads import audit_tables
 from backfill_assets.core.calendar import Calendar
+from backfill_assets.core.errors import BackfillError
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model, Project, Signature, Source
 from backfill_assets.core.pointer import Pointer
@@ -47,6 +48,8 @@ class Facts:
     heads: Mapping[str, int]
     """The table commit that each coverage was seen at; -1 where there is no table."""
     sources: Mapping[str, Mapping[str, object]]
+    away: Mapping[str, BackfillError] = field(default_factory=dict[str, BackfillError])
+    """Why sources cannot be looked at, of those that cannot: nothing is computed from them now."""
     extents: Mapping[str, Interval | None] = field(default_factory=dict[str, Interval | None])
     """From the first row to the last of the sources that bound what is expected of models."""
     ready_until: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
@@ -172,9 +175,7 @@ def read_facts(
     seen = _coverages(project, groups, log, names, now)
     read = {u.name for name in names for u in project.models[name].upstreams}
     read |= {table for name in names for table in audit_tables(project.models[name])}
-    with ThreadPoolExecutor(max_workers=8) as pool:
-        wanted = [source for name, source in project.sources.items() if name in read]
-        pinned = dict(zip((s.name for s in wanted), pool.map(pins.pin, wanted), strict=True))
+    pinned, away = _pinned(pins, [source for name, source in project.sources.items() if name in read])
     revisions = [key for key in groups if groups[key] and key[1] != logic_of(key[1]) and key[0] in names]
     patched = {
         version: known_coverage(
@@ -217,6 +218,7 @@ def read_facts(
         text_checks=checks,
         reads=read_by_now(project, shown, versions, followed(project, shown, versions, checks)),
         sources=pinned,
+        away=away,
         patched={version: covered for version, (covered, _) in patched.items()},
         patched_heads={version: head for version, (_, head) in patched.items()},
         seen=log.heads,
@@ -229,6 +231,23 @@ def read_facts(
         have, _ = version_coverage(entries, log, model=key[0], version=key[1], audits="", over=over)
         known[key] = BuiltVersion(record=record, have=have, invalidated=invalidated(entries))
     return replace(facts, versions=known, published=shown_segments(control.lasting()))
+
+
+def _pinned(
+    pins: SourcePins, sources: Sequence[Source]
+) -> tuple[dict[str, Mapping[str, object]], dict[str, BackfillError]]:
+    """What each source is now, and why some cannot be looked at."""
+    away: dict[str, BackfillError] = {}
+
+    def one(source: Source) -> Mapping[str, object]:
+        try:
+            return pins.pin(source)
+        except BackfillError as error:
+            away[source.name] = error
+            return {"unpinned": f"it is away: {error.why}"}
+
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        return dict(zip((s.name for s in sources), pool.map(one, sources), strict=True)), away
 
 
 def _over(project: Project, name: str, now: datetime) -> datetime:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import cast
 
+from backfill_assets.audits.reads import audit_tables
 from backfill_assets.core.errors import ProjectError
 from backfill_assets.core.model import Project
 from backfill_assets.core.reach import reach
@@ -23,7 +24,8 @@ def refuse_edited(project: Project, versions: VersionRecords) -> None:
     it is computed from, was never built by this code of these sources; or they have the columns that they had then."""
     for name in project.faults:
         found = [_built_as_now(project, each, versions) for each in (name, *_above(project, [name]))]
-        changed = any(
+        looked_up = [project.sources[s] for s in audit_tables(project.models[name]) if s in project.sources]
+        changed = any(not source.columns for source in looked_up) or any(
             then != _columns(project.sources[s].declared) for each in found for s, then in (each or {}).items()
         )
         if not changed or any(each is None for each in found):

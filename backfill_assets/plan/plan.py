@@ -12,6 +12,7 @@ from backfill_assets.core.model import UNKNOWN, Model, Project
 from backfill_assets.core.pointer import as_written
 from backfill_assets.core.wording import listed
 from backfill_assets.plan.adoption import kept_older, refuse_rebuilding
+from backfill_assets.plan.away import away_sources, source_away
 from backfill_assets.plan.bounds import cut_offs
 from backfill_assets.plan.build_stage import build_stage
 from backfill_assets.plan.category import Category, TableChange
@@ -198,6 +199,7 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
             *empty_models(project, facts, names),
             *other_types(project, facts, names),
             *unknown_columns(project, facts, names),
+            *away_sources(project, facts, names),
             *unread_gains(project, facts, stages),
             *warn_of_left_out(unbounded, facts, names),
             *(() if request.select else deleted_models(project, facts)),
@@ -257,15 +259,18 @@ class _Walk:
             now = _upstreams_now(project, facts, model, self.building)
             have = have.without(outdated_partial(model, have, now, facts.sources))
         self.asked = self.asked | in_range
-        recheck = want & have.unaudited
+        away = source_away(model, facts)
+        recheck = NOTHING if away else want & have.unaudited
         if recheck:
             count = recheck.count(model.cadence)
             self.stages.append(AuditStage(model=name, version=version, intervals=recheck, count=count))
-        missing = want - have.complete - have.unaudited
+        missing = want - have.complete - (NOTHING if away else have.unaudited)
         upstreams = upstream_models(project, model)
         buildable, waiting = ready(
             model, missing, upstreams, self.complete, now=facts.now, ignore_cron=request.ignore_cron
         )
+        if away and missing:
+            buildable, waiting = NOTHING, {**waiting, away: (missing, missing)}
         self.building[name] = buildable
         self.blocked.extend(_blocked(model, waiting))
         if buildable and copied is not None:
@@ -426,6 +431,8 @@ def _patch_stages(
     if recheck := patch.intervals & have.unaudited:
         yield AuditStage(model=name, version=patch.version, intervals=recheck, count=recheck.count(model.cadence))
     if missing := patch.intervals - have.complete - have.unaudited - waits:
+        if away := source_away(model, facts):
+            raise facts.away[away]
         yield build_stage(model, patch.version, missing, facts.now, reason=reason + scope_suffix(patch))
 
 

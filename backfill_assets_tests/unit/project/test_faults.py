@@ -13,8 +13,11 @@ import pytest
 from deltalake import write_deltalake
 
 from backfill_assets import build_definitions
+from backfill_assets.app.plan import plan_request
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.routine import extend
-from backfill_assets.core.errors import ProjectError
+from backfill_assets.core.errors import PlanError, ProjectError
+from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Column, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.stages import Request
@@ -256,3 +259,103 @@ def test_dagster_loads_the_project(root: Path) -> None:
     promoted(root)
     write(root, "a", "at", "quantity")
     assert len(build_definitions(root).resolve_all_asset_specs()) >= len(MODELS)
+
+
+def test_a_source_that_an_audit_looks_up_is_away(root: Path) -> None:
+    """Its model waits; once nobody built it with this code, it is an author's mistake as ever."""
+    file = root / "models" / "of_b.sql"
+    audit = "audits: [{relationships: {columns: qty, to: raw.c, fields: qty}}]\n"
+    file.write_text(file.read_text().replace("grain: [ds]\n", f"grain: [ds]\n{audit}"))
+    sources = root / "sources.yml"
+    sources.write_text(sources.read_text() + "  - {name: raw.c, path: data/c}\n")
+    write(root, "c", "at", "qty")
+    promoted(root)
+    shutil.rmtree(root / "data" / "c")
+    assert told(load_project(root)) == {"of_b": {"the columns of `raw.c` are unknown"}}
+    assert backfill_here("status", project=root).code == 0
+    plan, _ = build(unsparked(root), Request(select=("of_a",)))
+    assert plan.models == ("of_a",)
+    with pytest.raises(ProjectError, match="1 problem"):
+        build(unsparked(root), Request(select=("of_b",)))
+    file.write_text(file.read_text().replace("sum(qty)", "max(qty)"))
+    with pytest.raises(ProjectError):
+        unsparked(root)
+
+
+class TestDeclared:
+    """A source whose columns are declared, or that nobody has to look into to load the project, is away."""
+
+    @pytest.fixture
+    def place(self, root: Path) -> Path:
+        """All is promoted; then `raw.a` is away, and a day more is over."""
+        sources = root / "sources.yml"
+        sources.write_text(sources.read_text().replace(" at}", " at, columns: {at: timestamp, qty: bigint}}"))
+        for file in (root / "models").iterdir():
+            file.write_text(file.read_text().replace("grain:", "owner: ana@example.com\ngrain:"))
+        (root / "consumers.yml").write_text("last_verified: 2024-01-03\nconsumers: []\n")
+        promoted(root)
+        (root / "data" / "a").rename(root / "data" / "away")
+        write(root, "b", "at", "qty", days=4)
+        settings = root / "backfill.yml"
+        settings.write_text(settings.read_text().replace("01-04", "01-05"))
+        return root
+
+    def test_what_reads_it_waits_and_all_else_is_built_and_shown(self, place: Path) -> None:
+        plan, _ = build(unsparked(place))
+        waits = {(b.model, b.upstream, str(b.intervals)) for b in plan.blocked}
+        assert waits == {(m, "raw.a", "2024-01-04") for m in ("counted_a", "of_a")} | {("over_a", "of_a", "2024-01-04")}
+        [told] = [w for w in plan.warnings if w.place == "sources.yml:2"]
+        assert told.what == "source raw.a has no data" and "what counted_a and of_a lack waits for it" in told.why
+        assert promote_plan(unsparked(place)).verdict.open
+        assert {name: str(p.covers)[-10:] for name, p in shown(place).items()} == {
+            "counted_a": "2024-01-03", "of_a": "2024-01-03", "over_a": "2024-01-03", "of_b": "2024-01-04"
+        }  # fmt: skip
+
+    def test_who_looks_is_told(self, place: Path) -> None:
+        said = backfill_here("status", project=place)
+        assert said.code == 0 and "source raw.a has no data" in said.out and "sources.yml" in said.out
+        assert backfill_here("watch", project=place).code in (0, 3)
+
+    @pytest.mark.parametrize(
+        "asked",
+        [
+            Request(select=("of_a",)),
+            Request(restate=(("of_a", Interval.of("2024-01-01", "2024-01-02")),)),
+        ],
+    )
+    def test_what_nothing_else_is_to_be_done_for_is_refused(self, place: Path, asked: Request) -> None:
+        with pytest.raises(PlanError, match=r"source raw\.a has no data"):
+            build(unsparked(place), asked)
+
+    def test_other_code_waits_whole(self, place: Path) -> None:
+        """Nothing of it is expected less, as of a source that has no rows."""
+        file = place / "models" / "of_a.sql"
+        file.write_text(file.read_text().replace("sum(qty)", "max(qty)"))
+        plan, _ = build(unsparked(place))
+        assert {(b.model, str(b.intervals)) for b in plan.blocked} == {
+            ("counted_a", "2024-01-04"), ("of_a", "2024-01-01..2024-01-04"), ("over_a", "2024-01-01..2024-01-04")
+        }  # fmt: skip
+        assert [name for name, _ in plan.moves] == ["of_b"]
+
+    def test_files_that_are_not_there_bound_nothing(self, place: Path) -> None:
+        """A folder without files has no rows to end a model at."""
+        sources = place / "sources.yml"
+        sources.write_text(sources.read_text().replace("path: data/a,", "path: data/a, format: csv,"))
+        plan, _ = build(unsparked(place))
+        whole = {(b.model, str(b.intervals)) for b in plan.blocked if b.upstream == "raw.a"}
+        assert whole == {("counted_a", "2024-01-01..2024-01-04"), ("of_a", "2024-01-01..2024-01-04")}
+
+    def test_once_it_is_back_all_goes_on(self, place: Path) -> None:
+        build(unsparked(place))
+        (place / "data" / "away").rename(place / "data" / "a")
+        write(place, "a", "at", "qty", days=4)
+        plan, _ = build(unsparked(place))
+        assert not plan.blocked and promote_plan(unsparked(place)).verdict.open
+        assert {str(p.covers) for p in shown(place).values()} == {"2024-01-01..2024-01-04"}
+
+    def test_an_audit_that_looks_it_up_waits_too(self, place: Path) -> None:
+        file = place / "models" / "of_b.sql"
+        audit = "audits: [{relationships: {columns: qty, to: raw.a, fields: qty}}]\n"
+        file.write_text(file.read_text().replace("grain: [ds]\n", f"grain: [ds]\n{audit}"))
+        with pytest.raises(PlanError, match=r"source raw\.a has no data"):
+            plan_request(unsparked(place), Request(select=("of_b",)))

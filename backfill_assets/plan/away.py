@@ -1,0 +1,50 @@
+"""What of a plan cannot be done while a source cannot be looked at: no files at its path, a bucket that says nothing?
+
+What is to be computed from it, or held against it, waits. All else is planned, built and promoted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from backfill_assets.audits.reads import audit_tables
+from backfill_assets.core.errors import Problem
+from backfill_assets.core.model import Model, Project
+from backfill_assets.core.wording import listed
+from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.stages import Plan, PlanWarning
+
+
+def source_away(model: Model, facts: Facts) -> str:
+    """A source that the model, or an audit of it, reads and that cannot be looked at; "" where there is none, and for a
+    routine run, which says itself what it holds back (`Project.redeclared`)."""
+    return "" if facts.keeps_older else next((name for name in facts.away if _reads(model, name)), "")
+
+
+def refuse_away(plan: Plan, facts: Facts) -> None:
+    """Raise why a source cannot be looked at where all of a plan waits for such ones."""
+    waits = [each.upstream for each in plan.blocked if each.upstream in facts.away]
+    if waits and not plan.stages:
+        raise facts.away[waits[0]]
+
+
+def away_sources(project: Project, facts: Facts, models: Collection[str]) -> tuple[PlanWarning, ...]:
+    """A warning for each source that cannot be looked at and that one of these models, or an audit of it, reads."""
+    found: list[PlanWarning] = []
+    for name, error in facts.away.items():
+        source = project.sources[name]
+        if readers := [m for m in project.models if m in models and _reads(project.models[m], name)]:
+            found.append(
+                PlanWarning(
+                    model=readers[0],
+                    place=Problem(file=source.file, line=source.line, what=error.what).place(project.root),
+                    what=error.what,
+                    why=f"{error.why}; what {listed(readers)} {'lack' if len(readers) > 1 else 'lacks'} waits for it",
+                    fix=error.fix,
+                )
+            )
+    return tuple(found)
+
+
+def _reads(model: Model, source: str) -> bool:
+    return any(upstream.name == source for upstream in model.upstreams) or source in audit_tables(model)
