@@ -9,6 +9,10 @@ from backfill_assets.plan.actual import Actual
 from backfill_assets.plan.estimate import PlanEstimate
 
 
+_SHORT = 2.0
+"""Seconds that nobody waits for: so far off an estimate is not judged."""
+
+
 def comparison(before: PlanEstimate, after: Actual) -> str:
     """The estimate against what it really took, in one sentence; what was not estimated is not judged. Opening Spark,
     which no estimate knows, is said beside."""
@@ -36,9 +40,12 @@ def _against(before: PlanEstimate, after: Actual) -> str:
     if before.unknown:
         return f"{took}; estimated {said} without {', '.join(before.unknown)}."
     as_said = duration(after.seconds, after.seconds) in {duration(s, s) for s in (guess.low, guess.high)}
-    if after.seconds < guess.low and not as_said:
+    off = 0.0 if as_said else max(guess.low - after.seconds, after.seconds - guess.high)
+    if 0 < off < _SHORT:
+        return f"{took}; estimated {said}."
+    if off > 0 and after.seconds < guess.low:
         return f"{took}, less than the estimated {said}."
-    if after.seconds > guess.high and not as_said:
+    if off > 0:
         times = f", {after.seconds / guess.likely:.1f} times" if guess.likely else ""
         more = f"{times} the likeliest {duration(guess.likely, guess.likely)}" if times else ""
         return f"{took}, more than the estimated {said}{more}."

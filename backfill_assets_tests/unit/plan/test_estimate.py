@@ -588,7 +588,9 @@ def test_an_attempt_that_failed_is_work() -> None:
     ("took", "said"),
     [
         (40, "Took 40 s, less than the estimated 42–98 s."),
+        (41, "Took 41 s; estimated 42–98 s."),
         (60, "Took 60 s, as estimated (42–98 s)."),
+        (99, "Took 99 s; estimated 42–98 s."),
         (112, "Took 112 s, more than the estimated 42–98 s, 1.8 times the likeliest 64 s."),
     ],
 )
