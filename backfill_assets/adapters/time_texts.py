@@ -108,7 +108,15 @@ def _is_day(text: str) -> bool:
 
 
 def span_of(first: datetime, last: datetime, *, whole: bool) -> Ranges:
-    """From the first instant to the last, included (`whole`: the day of it), in the years that models may reach."""
-    last = min(last, LATEST) + (timedelta(days=1) if whole else timedelta(milliseconds=1))
-    found = Interval.clamped(first, last)
+    """From the first instant to the last, included (`whole`: the day of it), in the years that models may reach.
+
+    To the end of the last millisecond, as Delta cuts instants to these, and no interval ends within one.
+
+    >>> from backfill_assets.core.intervals import utc
+    >>> str(span_of(utc("2024-01-03"), utc("2024-01-03T23:59:59.999999"), whole=False))
+    '2024-01-03'
+    """
+    last = min(last, LATEST)
+    after = last + timedelta(days=1) if whole else last - timedelta(microseconds=last.microsecond % 1000 - 1000)
+    found = Interval.clamped(first, after)
     return Ranges((found,)) if found else NOTHING

@@ -8,7 +8,6 @@ from backfill_assets.core.wording import amount, first_few
 from backfill_assets.plan.actual import Actual
 from backfill_assets.plan.estimate import PlanEstimate
 
-
 _SHORT = 2.0
 """Seconds that nobody waits for: so far off an estimate is not judged."""
 

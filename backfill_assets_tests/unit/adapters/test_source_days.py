@@ -62,6 +62,28 @@ def test_instants_of_nanoseconds(tmp_path: Path, zone: str | None) -> None:
     assert Cadence.DAILY.floor(span.start) == span.start == utc("2024-01-03")
 
 
+@pytest.mark.parametrize("last", ["23:59:59.999999", "23:59:59.9995", "23:59:59.999", "23:59:59"])
+@pytest.mark.parametrize("kind", ["parquet", "nanoseconds", "delta", "csv", "json"])
+def test_the_last_instant_of_a_day_is_of_that_day(tmp_path: Path, kind: str, last: str) -> None:
+    """The next one has not been loaded: it would be built without rows, and shown."""
+    at = f"2024-01-03T{last}" + ("999" if kind == "nanoseconds" and last.endswith("999999") else "")
+    columns = (Column(name="at", type="timestamp"),) if kind in ("csv", "json") else ()
+    if kind == "delta":
+        write_deltalake(tmp_path, rows("2024-01-03T05:00", at))
+    elif kind == "csv":
+        (tmp_path / "a.csv").write_text(f"at\n{at}\n")
+    elif kind == "json":
+        (tmp_path / "a.json").write_text(f'{{"at": "{at}"}}\n')
+    else:
+        of = pa.timestamp("ns" if kind == "nanoseconds" else "us", tz="UTC")
+        write_table(
+            pa.table({"at": pa.array(pd.to_datetime([at]), pa.timestamp("ns")).cast(of)}), tmp_path / "a.parquet"
+        )
+    source = a_source(tmp_path, "parquet" if kind == "nanoseconds" else kind)
+    source = replace(source, columns=columns, options={"header": "true"} if kind == "csv" else {})
+    assert touched(source_days(source, {"commit": 0})) == "2024-01-03"
+
+
 def test_a_delta_tables_partitions_say_it(tmp_path: Path) -> None:
     """A table that is partitioned by day: its values, gaps included."""
     frame = pd.DataFrame({"ds": [date(2024, 1, 1), date(2024, 1, 2), date(2024, 1, 5)], "n": [1, 2, 3]})
