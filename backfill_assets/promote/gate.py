@@ -15,7 +15,7 @@ from operator import itemgetter
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import logic_of
-from backfill_assets.core.wording import listed
+from backfill_assets.core.wording import amount_of, listed
 from backfill_assets.plan.changed_texts import refuted, remedy, unchecked
 from backfill_assets.plan.changes import asked_about
 from backfill_assets.plan.commands import (
@@ -76,24 +76,32 @@ Rule = Callable[[Case], Iterator[Obstacle]]
 
 def built(case: Case) -> Iterator[Obstacle]:
     """All that is to be shown is built."""
+    command = apply_command(case.request)
     for w in case.wanted.wanted:
-        if w.unbuilt:
-            count = w.unbuilt.count(case.project.models[w.model].cadence)
+        calendar, left = case.project.models[w.model].calendar, w.unbuilt
+        for why, part in w.refused.items():
+            count, left = part.count(calendar.cadence), left - part
             yield Obstacle(
                 model=w.model,
-                what=f"{count} intervals are not built, or failed their audits:",
-                intervals=w.unbuilt,
-                remedy=apply_command(case.request),
+                what=f"{amount_of(count, calendar)} {'does' if count == 1 else 'do'} not count: {why}:",
+                intervals=part,
+                remedy=f"once the cause is mended: {command}",
             )
+        if left:
+            count = left.count(calendar.cadence)
+            what = f"{amount_of(count, calendar)} {'is' if count == 1 else 'are'} not built:"
+            yield Obstacle(model=w.model, what=what, intervals=left, remedy=command)
 
 
 def audited(case: Case) -> Iterator[Obstacle]:
     """It passed the audits of the present definition."""
     for w in case.wanted.wanted:
         if w.unaudited:
+            calendar = case.project.models[w.model].calendar
+            count = w.unaudited.count(calendar.cadence)
             yield Obstacle(
                 model=w.model,
-                what=f"{w.unaudited.count(case.project.models[w.model].cadence)} intervals lack audits:",
+                what=f"{amount_of(count, calendar)} {'lacks' if count == 1 else 'lack'} audits:",
                 intervals=w.unaudited,
                 remedy=apply_command(case.request),
             )

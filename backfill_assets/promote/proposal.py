@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from backfill_assets.core.intervals import NOTHING, Ranges
+from backfill_assets.core.intervals import NOTHING, Ranges, by_name
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.changes import days_gone
@@ -34,6 +34,11 @@ class Wanted:
     @property
     def unbuilt(self) -> Ranges:
         return self.publish - self.have.built - self.have.empty
+
+    @property
+    def refused(self) -> dict[str, Ranges]:
+        """Why it does not count → what was built of that."""
+        return by_name({why: left} for part, why in self.have.refused if (left := self.unbuilt & Ranges((part,))))
 
     @property
     def unaudited(self) -> Ranges:

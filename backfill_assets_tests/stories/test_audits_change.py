@@ -39,7 +39,7 @@ def test_a_changed_query_is_asked_again_before_promotion(spark: SparkSession, tm
     (stage,) = plan.work
     assert isinstance(stage, AuditStage) and stage.intervals == Ranges((days("2024-01-01", "2024-01-04"),))
     verdict = promote_plan(again).verdict
-    assert [o.what for o in verdict.obstacles if o.model == "daily"] == ["4 intervals lack audits:"]
+    assert [o.what for o in verdict.obstacles if o.model == "daily"] == ["4 days lack audits:"]
 
     outcome = build_all(again)["daily"]
     assert not outcome.built and again.log.head("daily", version) == head

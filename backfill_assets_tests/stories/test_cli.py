@@ -156,8 +156,8 @@ def test_apply_says_what_is_incomplete(tmp_path: Path) -> None:
     assert "Traceback" not in said.out + said.err
 
     refused = backfill("promote", project=project)
-    assert refused.code == 4 and "daily: 1 intervals are not built, or failed their audits: 2024-01-02" in refused.out
-    assert "fix: backfill apply\n" in refused.out
+    assert refused.code == 4 and "daily: 1 day does not count: range_total failed: 2024-01-02" in refused.out
+    assert "fix: once the cause is mended: backfill apply\n" in refused.out
 
 
 @pytest.mark.parametrize(

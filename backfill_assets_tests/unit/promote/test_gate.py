@@ -85,9 +85,19 @@ def test_what_is_missing_is_in_the_way() -> None:
     """Days that are not built, or red: with the command that builds them."""
     verdict = ask(a_project(A), {"a": Coverage(green=ranges(days("01", "04"), days("06", "10")))})
     assert obstacles(verdict) == [("a", "2024-01-05")]
-    assert "1 intervals are not built" in verdict.obstacles[0].what
+    assert verdict.obstacles[0].what == "1 day is not built:"
     assert verdict.obstacles[0].remedy == "backfill apply", "the same request: it goes on with the plan that is open"
     assert verdict.pointers == ()
+
+
+def test_what_failed_is_told_with_what_failed() -> None:
+    """To build it again alone leaves it as it is."""
+    red = days("05")
+    have = Coverage(green=ranges(days("01", "04"), days("06", "09")), refused=((red, "rows_ok failed"),))
+    failed, missing = ask(a_project(A), {"a": have}).obstacles
+    assert (failed.what, str(failed.intervals)) == ("1 day does not count: rows_ok failed:", "2024-01-05")
+    assert failed.remedy == "once the cause is mended: backfill apply"
+    assert (missing.what, str(missing.intervals)) == ("1 day is not built:", "2024-01-10")
 
 
 def test_what_is_not_audited_is_in_the_way() -> None:
