@@ -42,7 +42,7 @@ def print_applied(context: Context, built: Built, checked: Checked, *, last: boo
     elif built.complete and last and checked.proved.in_the_way:
         print_in_the_way(started.plan.environment, checked.proved.in_the_way)
     elif built.complete and last:
-        print_next(started.plan, started.stored)
+        print_next(started.plan, started.stored, lacking=bool(started.gaps))
     if started.sample and built.complete:
         rest = plan_request(context, started.whole.request, facts=built.facts)
         print_plan(rest, context.project, estimate_plan(context, rest))

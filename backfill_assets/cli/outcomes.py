@@ -80,10 +80,12 @@ def print_outcomes(plan: Plan, outcomes: Mapping[str, Outcome], project: Project
         )
 
 
-def print_next(plan: Plan, opened: str) -> None:
-    """What comes after an apply that is complete; `opened` is the id of the stored plan that it worked on."""
+def print_next(plan: Plan, opened: str, *, lacking: bool = False) -> None:
+    """What comes after an apply that is complete; `opened` is the id of the stored plan that it worked on, `lacking`
+    whether preflight misses something of it, which was told."""
     if any(isinstance(stage, Promote) for stage in plan.stages):
-        steps = [f"backfill approve {opened}"] if opened and plan.owners else []
+        steps = ["mend what backfill preflight names"] if lacking else []
+        steps += [f"backfill approve {opened}"] if opened and plan.owners else []
         steps.append(f"backfill promote {opened}".strip() if plan.patches else promote_command(plan.request))
         out().print(
             styled("{} is unchanged. Next: ", plan.environment)

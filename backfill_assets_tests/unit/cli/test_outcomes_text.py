@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backfill_assets.build.outcome import FailedInterval, Outcome
-from backfill_assets.cli.outcomes import print_outcomes
+from backfill_assets.cli.outcomes import print_next, print_outcomes
 from backfill_assets_tests.fakes import World, a_model, days, ranges
 
 
@@ -44,3 +44,10 @@ def test_nothing_to_build_says_what_is_cut_off(capsys: pytest.CaptureFixture[str
         f"Nothing to build: plan {plan.id} has no missing interval.",
         "raw has no rows for 10 days of a, 2024-01-01..2024-01-10: not expected until there are some",
     ]
+
+
+@pytest.mark.parametrize(("lacking", "first"), [(False, ""), (True, "mend what backfill preflight names, then ")])
+def test_what_comes_next(capsys: pytest.CaptureFixture[str], lacking: bool, first: str) -> None:
+    """What closes the gate comes before the promotion, which would be refused."""
+    print_next(World(a_model("a", "raw")).plan(), "", lacking=lacking)
+    assert capsys.readouterr().out == f"prod is unchanged. Next: {first}backfill promote\n"
