@@ -6,6 +6,7 @@ import re
 import traceback
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -262,11 +263,29 @@ def _too_deep(failure: Failure) -> BuildError:
 
 
 def _outside(failure: Failure) -> BuildError:
-    return DataError(
-        failure.cannot,
-        why=f"it computes rows outside the interval (or with an empty time column): {failure.why}",
-        fix="filter the query to the interval: the time column must be >= :start and < :end",
-    )
+    fix = "filter the query to the interval: the time column must be >= :start and < :end"
+    row = None if failure.masked else _VIOLATING.search(failure.text)
+    if row is None:
+        why = f"it computes rows outside the interval (or with an empty time column): {failure.why}"
+    elif row["value"] == "null":
+        why, fix = f"it computes a row whose {row['column']} is NULL: it is of no interval", f"give it one, or {fix}"
+    else:
+        why = f"it computes a row outside the interval: its {row['column']} is {_moment(row['value'])}"
+    return DataError(failure.cannot, why=why, fix=fix)
+
+
+def _moment(value: str) -> str:
+    """A date or an instant as people write it: Delta tells the days, or microseconds, since 1970.
+
+    >>> _moment("19733"), _moment("1704967200000000"), _moment("?")
+    ('2024-01-11', '2024-01-11 10:00:00', '?')
+    """
+    try:
+        if len(value) < len("1000000000"):
+            return str(date(1970, 1, 1) + timedelta(days=int(value)))
+        return str(datetime(1970, 1, 1) + timedelta(microseconds=int(value)))
+    except (ValueError, OverflowError):
+        return value
 
 
 def _past(failure: Failure) -> BuildError:
@@ -421,6 +440,7 @@ def _placed(why: str, query: QueryPlace, root: Path | None, text: str) -> str:
 
 
 _LONGEST = 20
+_VIOLATING = re.compile(r"violated by row with values:\s*- (?P<column>.+) : (?P<value>.*)")
 _POSITION = re.compile(r"(?:;\s*|\()line (\d+),? pos \d+\)?;?$")
 _CONTEXT = re.compile(r"== SQL \(line (\d+), position \d+\) ==")
 _SQLSTATE = re.compile(r"SQLSTATE: (\w{5})")
