@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import threading
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
@@ -276,6 +277,8 @@ class DeltaControlTable:
         """What is written within is on the disk at the end: every commit after `seen`. Raises StateError."""
         from deltalake.exceptions import DeltaError
 
+        if Path(self._location).is_dir() and not os.access(self._location, os.W_OK | os.X_OK):
+            raise no_access(self._location)  # delta-rs would say it in a panic of its own, on the terminal
         try:
             yield
             if seen is not None:

@@ -111,7 +111,7 @@ def _proof(models: Sequence[TranslatedModel]) -> Iterator[str]:
         return
     yield from ("", "## Compare with the tables that are there", "")
     yield "Nothing is published by the import. For each model: show the old table, compute beside, compare, then move."
-    yield "Spark has to see the old table. One of another warehouse is written as Parquet first: name that folder instead."
+    yield "Spark has to see that: a table of another warehouse is written as Parquet first, and its folder named."
     yield from ("", "```bash", "backfill plan")
     for model in models:
         place = model.table or "DB.TABLE"

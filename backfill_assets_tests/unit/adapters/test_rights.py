@@ -79,6 +79,17 @@ def test_a_control_table_that_this_account_may_not_read(place: Path, close: Clos
     assert "with the rights drwx" in refused.value.why and "umask 0007" in refused.value.fix
 
 
+def test_a_control_table_that_this_account_may_only_read(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused before delta-rs tries, which would end in a panic of its own. Nothing is written."""
+    control = Control.over(open_store(settings(place), place))
+    there = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK and there(path, mode))
+    before = control.environments.read("prod")
+    with pytest.raises(NoAccessError, match="_control/environments"):
+        control.environments.flip(before, [a_pointer("a", "a-2", days("01"))], release="r2", at=NOW)
+    assert control.environments.read("prod") == before
+
+
 def test_who_approves_needs_no_salt(place: Path, close: Close) -> None:
     """A table of secrets that is closed is not taken for a lost one, nor forgotten; who asks for it is told."""
     close(place / "_control" / "salt")
