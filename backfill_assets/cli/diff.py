@@ -59,7 +59,9 @@ def print_diff(found: Compared) -> None:
         old = old_side(model, diff.old)
         console.print(Text(model.model, style="bold") + Text(f"  {old} → {diff.new}", style="dim"))
         if at := found.known.get(model.model):
-            console.print(Text(f"  as compared by apply at {at:%Y-%m-%d %H:%M} UTC; both sides are as they were", style="dim"))
+            console.print(
+                Text(f"  as compared by apply at {at:%Y-%m-%d %H:%M} UTC; both sides are as they were", style="dim")
+            )
         for column in found.rewired:
             if column.model == model.model:
                 console.print(Text(f"  {one_line(column.text)}", style="yellow"))

@@ -24,7 +24,7 @@ _BYTES = 1024 * 1024
 def guessed_columns(source: Source) -> tuple[str, str] | None:
     """What `columns:` of sources.yml could say, and the file that it was guessed from; None where nothing can be told.
 
-    CSV without a header names no columns.
+    CSV without a header names no columns. Raises UnicodeDecodeError where files are in another encoding than it says.
     """
     named = source.format == "json" or (source.format == "csv" and source.option("header").lower() == "true")
     if source.path is None or not named:
@@ -34,6 +34,8 @@ def guessed_columns(source: Source) -> tuple[str, str] | None:
     try:
         file, head = _head(source.path)
         columns = _csv(source, head) if source.format == "csv" else _json(head)
+    except UnicodeDecodeError:
+        raise
     except (ArrowException, csv.Error, OSError, TypeError, ValueError, SettingsError):
         return None
     said = yaml.safe_dump(columns, default_flow_style=True, sort_keys=False, allow_unicode=True, width=sys.maxsize)

@@ -302,9 +302,13 @@ def _declaring(source: Source, guessing: bool) -> str:
     if guessing:
         from backfill_assets.project.guessed_schema import guessed_columns
 
-        if guess := guessed_columns(source):
-            columns, file = guess
-            return f"declare them; by the first rows of {file} (look at the types): `{columns}`"
+        try:
+            if guess := guessed_columns(source):
+                columns, file = guess
+                return f"declare them; by the first rows of {file} (look at the types): `{columns}`"
+        except UnicodeDecodeError as error:
+            said = "such as windows-1252" if error.encoding.startswith("utf-8") else f"as it is not {error.encoding}"
+            return f"name the encoding of its files, {said}: `options: {{encoding: …}}`; then declare them"
     return "declare them: `columns: {name: type}`"
 
 

@@ -107,3 +107,13 @@ def test_not_of_what_a_stranger_names(tmp_path: Path, monkeypatch: pytest.Monkey
         monkeypatch.setenv("BACKFILL_UNTRUSTED", "1")
     fix = fix_of(tmp_path, "format: csv, path: orders.csv, options: {header: true}", untrusted="project" in said)
     assert fix == "declare them: `columns: {name: type}`"
+
+
+@pytest.mark.parametrize(
+    ("said", "how"), [("", "such as windows-1252"), (", encoding: US-ASCII", "as it is not ascii")]
+)
+def test_an_encoding_that_is_not_theirs(tmp_path: Path, said: str, how: str) -> None:
+    """Before columns can be told, it has to be right."""
+    (tmp_path / "orders.csv").write_bytes("Straße,n\nx,1\n".encode("latin-1"))
+    fix = fix_of(tmp_path, f"format: csv, path: orders.csv, options: {{header: true{said}}}")
+    assert fix == f"name the encoding of its files, {how}: `options: {{encoding: …}}`; then declare them"
