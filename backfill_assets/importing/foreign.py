@@ -34,7 +34,7 @@ class Foreign:
 
     `cut` are inputs that the tool cuts to the interval, by their keys, with the column by which. `by_key`: rows of a
     key replace older ones. `columns` are Spark types, as far as the tool declares them. `run` is the cadence of which
-    one run there computes one interval, empty for another time.
+    one run there computes one interval, empty for another time. `end` is the first instant that it does not have.
     """
 
     key: str
@@ -48,6 +48,7 @@ class Foreign:
     query_line: int = 1
     time_column: str = ""
     start: date | None = None
+    end: date | None = None
     cadence: str = "daily"
     run: str = "daily"
     header: Mapping[str, object] = field(default_factory=dict[str, object])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 
 from backfill_assets.core.cron import over_from
 from backfill_assets.core.intervals import Cadence, utc
+from backfill_assets.core.wording import day_text
 from backfill_assets.files.validation import column_name
 from backfill_assets.importing.foreign import Entry, Foreign, ForeignKind
 from backfill_assets.importing.found import ToCheck, TranslatedModel
@@ -29,6 +30,8 @@ def model_file(
     given = {name.lower(): name for name in written.columns}
     header = {k: v for k, v in model.header.items() if k in ("description", "owner")}
     header["start"] = _start(model, start, written.cadence, checks)
+    if (end := _end(model, written.cadence, checks)) is not None:
+        header["end"] = end
     if written.cadence != "daily":
         header["cadence"] = written.cadence
     grain = _grain(model, written, given, checks)
@@ -93,19 +96,40 @@ def _at_each_end(cron: str, cadence: str) -> bool:
     return True
 
 
-def _start(model: Foreign, start: date | None, cadence: str, checks: list[ToCheck]) -> date:
-    """The first day of an interval: one within it would leave out the interval, with the rows that it has there."""
-    said = model.start or start
-    first = Cadence(cadence).floor(utc(said or FIRST_DAY)).date()
-    if said is not None and first != said:
+def _start(model: Foreign, start: date | None, cadence: str, checks: list[ToCheck]) -> date | str:
+    """Where an interval begins: one within it would leave out the interval, with the rows that it has there."""
+    said = utc(model.start or start or FIRST_DAY)
+    first = Cadence(cadence).floor(said)
+    written = f"`start: {day_text(first)}` is written"
+    if model.start is None and start is None:
+        why = "nothing before it is ever expected: write the first day that the model has, or import with `--start DAY`"
+        checks.append(model.check(model.line, f"no first day is said there: {written}", why))
+    elif first != said:
         unit = Cadence(cadence).unit
-        why = f"there the first day is {said}: here its whole {unit} is built, with what there is from before that day"
-        checks.append(model.check(model.line, f"`start: {first}` is written, where that {unit} begins", why))
-    if said is not None:
-        return first
-    why = "nothing before it is ever expected: write the first day that the model has, or import with `--start DAY`"
-    checks.append(model.check(model.line, f"no first day is said there: `start: {first}` is written", why))
-    return first
+        why = (
+            f"there the first day is {day_text(said)}: here its whole {unit} is built, with what there is from before "
+            "that day"
+        )
+        checks.append(model.check(model.line, f"{written}, where that {unit} begins", why))
+    return _as_said(first)
+
+
+def _end(model: Foreign, cadence: str, checks: list[ToCheck]) -> date | str | None:
+    """Where the last interval ends: with an end within it, it would not be built."""
+    if model.end is None:
+        return None
+    said = utc(model.end)
+    end = Cadence(cadence).ceil(said)
+    if end != said:
+        unit = Cadence(cadence).unit
+        why = f"there nothing is computed from {day_text(said)} on: here the whole {unit} before it is built"
+        checks.append(model.check(model.line, f"`end: {day_text(end)}` is written, where that {unit} ends", why))
+    return _as_said(end)
+
+
+def _as_said(moment: datetime) -> date | str:
+    """As YAML has it: a day, or an instant."""
+    return moment.date() if moment == Cadence.DAILY.floor(moment) else day_text(moment)
 
 
 def _grain(model: Foreign, written: WrittenQuery, given: Mapping[str, str], checks: list[ToCheck]) -> tuple[str, ...]:

@@ -64,6 +64,26 @@ class SqlmeshIntervals:
         weekly = self.cadence is Cadence.DAILY and all(self.cadence.shift(a, 7) == b for a, b in pairwise(ticks))
         return "weekly" if weekly else ""
 
+    def begin(self, moment: datetime) -> datetime:
+        """Where the interval there that holds a moment begins.
+
+        >>> SqlmeshIntervals(cadence=Cadence.MONTHLY, unit="month", cron="").begin(datetime(2024, 3, 17)).day
+        1
+        """
+        match self.unit:
+            case "year":
+                return Cadence.MONTHLY.floor(moment).replace(month=1)
+            case unit if unit in _CADENCES:
+                return _CADENCES[unit].floor(moment)
+            case _:
+                hour = Cadence.HOURLY.floor(moment)
+                return hour + (moment - hour) // self.least * self.least
+
+    def end(self, moment: datetime) -> datetime:
+        """The first end of an interval there that is not before a moment."""
+        begin = self.begin(moment)
+        return begin if begin == moment else self._later(begin, 1)
+
     def computed_again(self, lookback: int) -> timedelta:
         """For how long after its end an interval is computed again there: until the tick at which the one `lookback`
         units after it is over; of all intervals the longest, in whole days, hours or minutes.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import datetime
 
+from backfill_assets.core.wording import day_text
 from backfill_assets.files.validation import name_problem
 from backfill_assets.importing.foreign import Entry, Foreign, ForeignKind
 from backfill_assets.importing.found import Remark, ToCheck, Translation, Untranslatable
@@ -18,6 +19,7 @@ from backfill_assets.importing.sqlmesh_config import Config
 from backfill_assets.importing.sqlmesh_file import ModelFile, Property, inside, names_in, split
 from backfill_assets.importing.sqlmesh_intervals import SqlmeshIntervals, intervals_of
 from backfill_assets.importing.sqlmesh_macros import Filled, without_macros
+from backfill_assets.importing.sqlmesh_times import first_instant, instant_after
 from backfill_assets.importing.types import spark_type
 
 _KINDS = {
@@ -119,8 +121,8 @@ def foreign_model(reading: ModelReading) -> Foreign | None:
     return Foreign(
         key=said.lower(), said=said, name=own, file=reading.place, line=file.line, kind=kind, dialect=reading.dialect,
         query=filled.text, query_line=file.query_line, time_column=_time_column(reading, within or {}, kind),
-        start=_start(reading), cadence=intervals.cadence.value, run=intervals.run,
-        header={**header, **ready}, grain=_grain(reading), by_key=_key(within or {}),
+        start=_start(reading, intervals), end=_end(reading, intervals, kind), cadence=intervals.cadence.value,
+        run=intervals.run, header={**header, **ready}, grain=_grain(reading), by_key=_key(within or {}),
         audits=entries, table=said, columns=columns, described=_described(reading), checks=tuple(reading.checks),
         remarks=tuple(reading.remarks), problem=refused,
     )  # fmt: skip
@@ -203,11 +205,6 @@ def _header(reading: ModelReading, kind: Mapping[str, Property], intervals: Sqlm
         reading.check(
             typed.line, "`columns (…)`", "the table there has these types: cast in the query where it matters"
         )
-    if (end := properties.get("end")) is not None:
-        try:
-            header["end"] = date.fromisoformat(end.text[:10])
-        except ValueError:
-            reading.check(end.line, f"`end {plain(end.text)}`", "it is no date")
     for key, said in kind.items():
         word = said.text.lower()
         match key:
@@ -258,17 +255,44 @@ def _time_column(reading: ModelReading, kind: Mapping[str, Property], how: Forei
     return names[0] if len(names) == 1 and how is not ForeignKind.INTERVALS and re.fullmatch(r"\w+", names[0]) else ""
 
 
-def _start(reading: ModelReading) -> date | None:
+def _start(reading: ModelReading, intervals: SqlmeshIntervals) -> datetime | None:
+    """Where the first interval begins: there it is the one that holds what is said."""
     said = reading.file.properties.get("start")
-    text = (said.text if said is not None else reading.config.defaults.get("start", "")).strip("'\"")
+    text = (said.text if said is not None else reading.config.defaults.get("start", "")).strip("'\" ")
     if not text:
         return None
-    try:
-        return date.fromisoformat(text[:10])
-    except ValueError:
-        line = said.line if said is not None else reading.file.line
-        reading.check(line, f"`start {plain(text)}`", "it is no date: a first day is needed")
+    line = said.line if said is not None else reading.file.line
+    found = first_instant(text)
+    if found is None:
+        reading.check(line, f"`start {plain(text)}`", "it is no date, or not the same each day: a first day is needed")
         return None
+    first = intervals.begin(found)
+    if first != found:
+        reading.remark(line, f"`start {plain(text)}` is {day_text(first)}, where the interval that holds it begins")
+    return first
+
+
+def _end(reading: ModelReading, intervals: SqlmeshIntervals, kind: ForeignKind) -> datetime | None:
+    """Where the last interval ends: there it is the one that holds the last moment before the end."""
+    said = reading.file.properties.get("end")
+    if said is None:
+        return None
+    text = said.text.strip("'\" ")
+    what = f"`end {plain(text)}`"
+    if kind in (ForeignKind.VIEW, ForeignKind.PART):
+        reading.remark(said.line, f"{what} is not carried over: it leaves out no row of a {kind}")
+        return None
+    if kind is not ForeignKind.INTERVALS:
+        why = "there all of it is not computed anew after that, whatever its rows' days are: no `end` is written"
+        reading.check(said.line, what, why)
+        return None
+    found = instant_after(text)
+    if found is None:
+        reading.check(said.line, what, "it is no date, or not the same each day: no `end` is written")
+        return None
+    end = intervals.end(found)
+    reading.remark(said.line, f"{what} is `end: {day_text(end)}`: the first that the model does not have")
+    return end
 
 
 def _grain(reading: ModelReading) -> tuple[str, ...]:
