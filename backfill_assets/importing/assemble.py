@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from backfill_assets.importing.columns import used
 from backfill_assets.importing.foreign import Foreign, ForeignKind
-from backfill_assets.importing.found import Left, ReadSource, ToCheck, Translation, Untranslatable, refused
+from backfill_assets.importing.found import Left, ReadSource, Remark, ToCheck, Translation, Untranslatable, refused
 from backfill_assets.importing.headers import model_file
 from backfill_assets.importing.known_same import known_same
 from backfill_assets.importing.query import parse
@@ -56,6 +56,7 @@ class Assembly:
                 continue
             if model.name.lower() in self._inside():
                 self.found.within[model.name] = f"{model.file}:{model.line}"
+                self.found.remarks += _unasked(model)
             elif key in self._errors:
                 self.found.left.append(self._errors[key])
             else:
@@ -254,6 +255,22 @@ def assemble(models: Sequence[Foreign], sources: Mapping[str, Known], found: Tra
     Assembly(models={m.key: m for m in models}, sources=dict(sources), found=found, start=start).run()
     used_names = {name for m in found.models.values() for name in m.reads}
     found.sources = {n: s for n, s in found.sources.items() if n in used_names}
+
+
+def _unasked(model: Foreign) -> list[Remark]:
+    """The audits of a model that is a part of others: no table of its own is there for them."""
+    kinds = [
+        f"{kind} of {', '.join(_columns(said))}" if _columns(said) else kind
+        for a in model.audits
+        for kind, said in a.items()
+    ]
+    what = "of what is a part of others is not carried over: write it for a model that reads it"
+    return [Remark(model=model.said, place=f"{model.file}:{model.line}", what=f"the audit {k} {what}") for k in kinds]
+
+
+def _columns(said: object) -> list[str]:
+    columns = said.get("columns", said.get("column")) if isinstance(said, Mapping) else None
+    return [str(c) for c in columns] if isinstance(columns, list) else [str(columns)] if columns else []
 
 
 def _asked(model: Foreign) -> ForeignQuery:

@@ -117,14 +117,14 @@ def _sources(manifest: DbtManifest, found: Translation, own: Mapping[str, Known]
             name=name, table=table_of(node), columns=columns if sure else {},
             description=plain(str(node.get("description") or "")), more=more,
         )  # fmt: skip
-        for test in manifest.tests.get(unique_id, ()):
-            what = (
-                f"the test {plain(str(test.get('name')))} of a source is not carried over: see `key:` in docs/models.md"
-            )
-            found.remarks.append(Remark(model=name, place=place(test), what=what))
     for unique_id, node in manifest.nodes.items():
         if node.get("resource_type") == "seed":
             tables[unique_id] = _seed(node, manifest, found, own)
+    for unique_id, known in tables.items():
+        for test in manifest.tests.get(unique_id, ()):
+            said = plain(str(test.get("name")))
+            what = f"the test {said} of a source is not carried over: see `key:` in docs/models.md"
+            found.remarks.append(Remark(model=known.name, place=place(test), what=what))
     return tables
 
 

@@ -23,6 +23,7 @@ from backfill_assets.importing.sqlmesh_config import Config, read_config
 from backfill_assets.importing.sqlmesh_file import ModelFile, Property, read_model_file
 from backfill_assets.importing.sqlmesh_model import ModelReading, foreign_model, own_columns
 from backfill_assets.importing.sqlmesh_python import python_model
+from backfill_assets.importing.sqlmesh_unwritten import unwritten_checks
 from backfill_assets.importing.types import malformed, spark_columns
 
 
@@ -43,6 +44,7 @@ def read_sqlmesh(root: Path, sources: Mapping[str, Mapping[str, str]], start: da
         tables[name.lower()] = Known(name=name, columns={c.lower(): t for c, t in columns.items()})
     models = _models(root, config, found, tables)
     found.checks += config.checks
+    found.left += unwritten_checks(root)
     assemble(_named(models), tables, found, start)
     found.sources = {n: s for n, s in found.sources.items() if n.lower() not in {o.lower() for o in sources}}
     return found

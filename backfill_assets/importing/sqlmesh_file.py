@@ -136,6 +136,13 @@ def _split_at(tokens: Sequence[Token], kind: TokenType) -> Iterator[list[Token]]
         yield part
 
 
+def statements_in(text: str) -> list[list[Token]]:
+    """The statements of a text until its first Jinja. Raises Untranslatable."""
+    jinja = _JINJA.search(text)
+    tokens = tokenized(text[: jinja.start()] if jinja is not None else text, "", cut=jinja is not None)
+    return list(_split_at(tokens, TokenType.SEMICOLON))
+
+
 def inside(tokens: Sequence[Token]) -> Sequence[Token] | None:
     """What is within the brackets around all of these tokens; None when there are none."""
     if len(tokens) < 2 or tokens[0].token_type not in _OPEN or _closing(tokens, 0) != len(tokens) - 1:
