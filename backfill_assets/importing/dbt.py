@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -27,7 +27,7 @@ from backfill_assets.importing.foreign import Foreign
 from backfill_assets.importing.found import Left, ReadSource, Remark, ToCheck, Translation, Untranslatable, refused
 from backfill_assets.importing.header import plain
 from backfill_assets.importing.resolve import Known
-from backfill_assets.importing.seeds import seed_source
+from backfill_assets.importing.seeds import as_they_are, listed, seed_source
 from backfill_assets.importing.types import spark_type
 
 _OWN_MACROS = re.compile(
@@ -144,6 +144,7 @@ def _seed(node: Node, manifest: DbtManifest, found: Translation, own: Mapping[st
             source = seed_source(
                 name, file, declared, place(node), plain(str(node.get("description") or "")),
                 delimiter=str(config.get("delimiter") or ","),
+                texts=as_they_are if manifest.adapter == "duckdb" else _by_agate,
             )  # fmt: skip
         except Untranslatable as error:
             found.left.append(refused(error, plain(name), file_of(node)))
@@ -158,6 +159,13 @@ def _seed(node: Node, manifest: DbtManifest, found: Translation, own: Mapping[st
     clean = re.sub(r"\W", "_", name)
     found.sources[clean] = ReadSource(name=clean, table=table_of(node), columns=declared)
     return Known(name=clean, columns={c.lower(): t for c, t in declared.items()})
+
+
+def _by_agate(column: str, kind: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """What dbt makes of a seed's texts, where its adapter does not let the engine read the file."""
+    if nulls := [t for t in texts if t.strip().lower() == "null"]:
+        why = "dbt reads them as NULL, Spark as texts: make them empty in the copy, or NULL in models"
+        yield f"{listed(nulls)} in the column `{plain(column)}` of a seed", why
 
 
 def _freshness(node: Node) -> str:

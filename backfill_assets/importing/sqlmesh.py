@@ -23,6 +23,7 @@ from backfill_assets.importing.sqlmesh_config import Config, read_config
 from backfill_assets.importing.sqlmesh_file import ModelFile, Property, read_model_file
 from backfill_assets.importing.sqlmesh_model import ModelReading, foreign_model, own_columns
 from backfill_assets.importing.sqlmesh_python import python_model
+from backfill_assets.importing.sqlmesh_seeds import seed_reading
 from backfill_assets.importing.sqlmesh_unwritten import unwritten_checks
 from backfill_assets.importing.types import malformed, spark_columns
 
@@ -164,7 +165,11 @@ def _table(root: Path, path: Path, reading: ModelReading, tables: dict[str, Know
     description = plain(text.text) if text is not None else ""
     csv = _path(root, path, kind["path"]) if kind is not None and "path" in kind else None
     if csv is not None:
-        source = seed_source(said, csv, declared, place, description)
+        how = seed_reading(kind.get("csv_settings") if kind is not None else None)
+        source = seed_source(said, csv, declared, place, description, delimiter=how.delimiter, texts=how.texts)
+        why = "the copy is read without it"
+        lost = [ToCheck(model=said, place=f"{reading.place}:{n}", what=w, why=why) for n, w in how.unknown]
+        source = replace(source, checks=(*source.checks, *lost))
     else:
         why = "its file is not in the project: it is read from the table that it fills"
         lost = ToCheck(model=said, place=place, what="a seed without its file", why=why)
