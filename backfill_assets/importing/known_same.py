@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from sqlglot import exp
+
 from backfill_assets.importing.foreign import Foreign, ForeignKind
 from backfill_assets.importing.found import Untranslatable
-from backfill_assets.importing.query import DIALECTS, ImportedTable, TranslatedQuery, table_names, translate
+from backfill_assets.importing.inferred_types import WHY, stored_otherwise
+from backfill_assets.importing.query import DIALECTS, ImportedTable, TranslatedQuery, parse, table_names, translate
 from backfill_assets.importing.resolve import Known
 from backfill_assets.importing.tolerant import WrittenQuery
 from backfill_assets.importing.values import of_type
@@ -51,9 +54,22 @@ def known_same(model: Foreign, look: Callable[[str, int], Known]) -> WrittenQuer
         except Untranslatable as error:
             first = first or error
         else:
+            _as_stored(model, one, found)
             return _written(found, model)
     assert first is not None
     raise first
+
+
+def _as_stored(model: Foreign, tables: Mapping[str, ImportedTable], found: TranslatedQuery) -> None:
+    """Refuse what the tool stores in another type."""
+    line = model.query_line
+    tree = parse("\n" * (line - 1) + model.query, line, model.dialect) if model.inferred else None
+    if not isinstance(tree, exp.Query):
+        return
+    types = {name: {c: v.spark() for c, v in t.columns.items()} for name, t in tables.items()}
+    if other := stored_otherwise(tree, types, found.columns):
+        said = ", ".join(f"`{name}` is {there or 'of no known type'} there" for name, there in other)
+        raise Untranslatable(said, why=WHY, line=line)
 
 
 def _tries(tables: Mapping[str, ImportedTable], *, guess: bool) -> list[Mapping[str, ImportedTable]]:

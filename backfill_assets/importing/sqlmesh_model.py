@@ -122,9 +122,9 @@ def foreign_model(reading: ModelReading) -> Foreign | None:
         key=said.lower(), said=said, name=own, file=reading.place, line=file.line, kind=kind, dialect=reading.dialect,
         query=filled.text, query_line=file.query_line, time_column=_time_column(reading, within or {}, kind),
         start=_start(reading, intervals), end=_end(reading, intervals, kind), cadence=intervals.cadence.value,
-        run=intervals.run, header={**header, **ready}, grain=_grain(reading), by_key=_key(within or {}),
-        audits=entries, table=said, columns=columns, described=_described(reading), checks=tuple(reading.checks),
-        remarks=tuple(reading.remarks), problem=refused,
+        run=intervals.run, inferred="columns" not in properties, header={**header, **ready}, grain=_grain(reading),
+        by_key=_key(within or {}), audits=entries, table=said, columns=columns, described=_described(reading),
+        checks=tuple(reading.checks), remarks=tuple(reading.remarks), problem=refused,
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from backfill_assets.importing.by_day import DayReading, Mixture, day_column, re
 from backfill_assets.importing.columns import flat, outputs, qualified, temporal
 from backfill_assets.importing.differences import EngineDifference, differences
 from backfill_assets.importing.found import Untranslatable
+from backfill_assets.importing.inferred_types import rounded
 from backfill_assets.importing.keys import key_of
 from backfill_assets.importing.percentiles import exact_percentiles, for_spark
 from backfill_assets.importing.query import parse
@@ -44,7 +45,7 @@ class ForeignQuery:
 
     `time_column` is what the tool tells intervals by (empty: it says none); `cut` are inputs that the tool cuts to the
     interval by a column of theirs, by lower-cased names as written. `run` is the cadence of which one run there
-    computes one interval; empty for another time.
+    computes one interval; empty for another time. `inferred`: the tool makes the table with types that it infers.
     """
 
     text: str
@@ -54,6 +55,7 @@ class ForeignQuery:
     time_column: str = ""
     cadence: str = "daily"
     run: str = "daily"
+    inferred: bool = False
     cut: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -90,6 +92,8 @@ def write(asked: ForeignQuery, lookup: Lookup) -> WrittenQuery:
         why = f"the columns of {', '.join(unknown)} are not known" if unknown else "a star in it is not understood"
         fix = "declare the columns in sources.yml, and import again"
         raise Untranslatable("the columns of the query cannot be told", why=why, fix=fix, line=asked.line)
+    if asked.inferred:
+        checks += rounded(shape, asked.line)
     said = asked.cadence
     asked, wanted, reading = _by_interval(asked, resolved, shape, columns, bounds)
     if asked.cadence != said:
