@@ -34,7 +34,8 @@ class Foreign:
 
     `cut` are inputs that the tool cuts to the interval, by their keys, with the column by which. `by_key`: rows of a
     key replace older ones. `columns` are Spark types, as far as the tool declares them. `run` is the cadence of which
-    one run there computes one interval, empty for another time. `end` is the first instant that it does not have.
+    one run there computes one interval, empty for another time. `batch` is how many it computes at once where several
+    are missing, 0 for all. `end` is the first instant that it does not have.
     `inferred`: the tool makes the table with types that it infers from the query.
     """
 
@@ -52,6 +53,7 @@ class Foreign:
     end: date | None = None
     cadence: str = "daily"
     run: str = "daily"
+    batch: int = 1
     inferred: bool = False
     header: Mapping[str, object] = field(default_factory=dict[str, object])
     grain: tuple[str, ...] = ()

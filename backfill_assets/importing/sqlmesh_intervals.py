@@ -49,10 +49,10 @@ class SqlmeshIntervals:
         """How long the shortest of a unit is."""
         return _UNITS[self.unit]
 
-    @property
-    def run(self) -> str:
-        """The cadence of which a run there, at a tick of the cron, computes one interval; empty for another time."""
-        if not self.cron:
+    def run_of(self, batch: int) -> str:
+        """The cadence of which a run there, at a tick of the cron, computes one interval; empty for another time. It
+        computes so many units at once as a `batch` has: with one, each is computed by itself at whatever tick."""
+        if not self.cron or (batch == 1 and self.unit == self.cadence.unit):
             return self.cadence.value
         if self.unit != self.cadence.unit:
             return ""

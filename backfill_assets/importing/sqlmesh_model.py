@@ -118,12 +118,14 @@ def foreign_model(reading: ModelReading) -> Foreign | None:
     ready = {"ready": intervals.ready} if intervals.ready else {}
     entries = _audits(reading)
     columns = own_columns(reading)
+    batch = whole(within["batch_size"].text) or 0 if within and "batch_size" in within else 0
     return Foreign(
         key=said.lower(), said=said, name=own, file=reading.place, line=file.line, kind=kind, dialect=reading.dialect,
         query=filled.text, query_line=file.query_line, time_column=_time_column(reading, within or {}, kind),
         start=_start(reading, intervals), end=_end(reading, intervals, kind), cadence=intervals.cadence.value,
-        run=intervals.run, inferred="columns" not in properties, header={**header, **ready}, grain=_grain(reading),
-        by_key=_key(within or {}), audits=entries, table=said, columns=columns, described=_described(reading),
+        run=intervals.run_of(batch), batch=batch, inferred="columns" not in properties,
+        header={**header, **ready}, grain=_grain(reading), by_key=_key(within or {}), audits=entries,
+        table=said, columns=columns, described=_described(reading),
         checks=tuple(reading.checks), remarks=tuple(reading.remarks), problem=refused,
     )  # fmt: skip
 

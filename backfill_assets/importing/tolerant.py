@@ -45,7 +45,8 @@ class ForeignQuery:
 
     `time_column` is what the tool tells intervals by (empty: it says none); `cut` are inputs that the tool cuts to the
     interval by a column of theirs, by lower-cased names as written. `run` is the cadence of which one run there
-    computes one interval; empty for another time. `inferred`: the tool makes the table with types that it infers.
+    computes one interval; empty for another time. `batch` is how many it computes at once where several are missing, 0
+    for all. `inferred`: the tool makes the table with types that it infers.
     """
 
     text: str
@@ -55,6 +56,7 @@ class ForeignQuery:
     time_column: str = ""
     cadence: str = "daily"
     run: str = "daily"
+    batch: int = 1
     inferred: bool = False
     cut: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -343,21 +345,13 @@ def _checked(
         why = f"{first.what}: a day's rows would depend on all days of it, which a plan does not follow"
         raise Untranslatable(f"all days of {names} are read", why=why, fix=fix, line=first.line)
     for mixture in reading.mixtures:
-        if asked.bounded and asked.run == asked.cadence != "weekly":
-            why = "it is computed for each interval by itself (`batch_size: 1`), as a run there does"
-        elif asked.bounded:
-            why = (
-                f"it is computed for each {length(asked.cadence)} by itself (`batch_size: 1`); a run there computes "
-                "all that is over at its tick at once: where that is another time, its rows are others"
-            )
-        else:
-            why = (
-                "there each run computes all rows anew; here an interval keeps what it was given when it was built, "
-                "and each batch reads all of the input"
-            )
+        why = _alone(asked) if asked.bounded else (
+            "there each run computes all rows anew; here an interval keeps what it was given when it was built, "
+            "and each batch reads all of the input"
+        )  # fmt: skip
         checks.append(EngineDifference(line=mixture.line, what=mixture.what, why=why))
     for line, said in bounds.values:
-        why = "its value is that of the interval: each is computed by itself (`batch_size: 1`)"
+        why = f"its value is that of the interval: {_alone(asked)}"
         checks.append(EngineDifference(line=line, what=f"`{said}` is a value", why=why))
     for column in bounds.dates:
         if isinstance(column, exp.Column) and not temporal(kind) and kind:
@@ -381,6 +375,21 @@ def _checked(
     elif wanted.lower() != asked.time_column.lower():
         why = "nothing there says by what days are told: it is the first output that is the day of an input's row"
         checks.append(EngineDifference(line=asked.line, what=f"the time column `{wanted}`", why=why))
+
+
+def _alone(asked: ForeignQuery) -> str:
+    """What is computed for an interval by itself here, and what a run there has at once."""
+    here = f"it is computed for each {length(asked.cadence)} by itself (`batch_size: 1`)"
+    one_by_one = asked.run == asked.cadence != "weekly"
+    if one_by_one and asked.batch == 1:
+        return f"{here}, as a run there does"
+    if one_by_one:
+        most = f"up to {asked.batch}" if asked.batch else "all that are missing (no `batch_size`)"
+        return f"{here}; a run there computes {most} at once: where that is more than one, its rows are others"
+    return (
+        f"{here}; a run there computes all that is over at its tick at once: where that is another time, its rows are "
+        "others"
+    )
 
 
 def _text(
