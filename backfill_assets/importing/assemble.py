@@ -76,8 +76,9 @@ class Assembly:
         shared = tuple(replace(c, model="") for c in self.found.checks[:1])  # said of all models: none is known then
         for name, (model, written, inner) in self._written.items():
             inner = (*inner, *shared)
-            self.found.models[name] = model_file(model, written, self.start, inner, there)
-            self.found.remarks += model.remarks
+            file = model_file(model, written, self.start, inner, there)
+            self.found.models[name] = file
+            self.found.remarks += [*model.remarks, *file.remarks]
 
     def _readers(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}

@@ -36,6 +36,8 @@ _KINDS = {
 _BATCHES = {"hour": "hourly", "day": "daily", "month": "monthly"}
 _LENGTHS = {"hour": timedelta(hours=1), "month": timedelta(days=31), "year": timedelta(days=366)}
 """How long a batch is at most, where it is no day."""
+_MERGING = ("snowflake", "bigquery", "databricks")
+"""Adapters that merge where no strategy is said."""
 _HARMLESS = frozenset({
     "materialized", "incremental_strategy", "event_time", "batch_size", "lookback", "begin", "unique_key",
     "partition_by", "enabled", "schema", "database", "tags", "meta", "docs", "group", "access", "persist_docs",
@@ -102,7 +104,8 @@ def dbt_model(node: Node, manifest: DbtManifest, names: Mapping[str, str]) -> Fo
         file=file_of(node), line=reading.line, kind=kind, dialect=manifest.dialect, query=raw.text, query_line=1,
         time_column=time_column, start=_start(reading, config), cadence=cadence, header=header,
         run="" if kind is ForeignKind.INTERVALS and str(config.get("batch_size")) not in _BATCHES else cadence,
-        grain=() if by_key else unique or (key if len(key) > 1 else ()), by_key=by_key, audits=audits, cut=cut,
+        grain=() if by_key else unique or (key if len(key) > 1 else ()), by_key=by_key,
+        guessed=bool(key) and not _merges(config, manifest.adapter), audits=audits, cut=cut,
         table=table_of(node),
         columns=_types(node, manifest.dialect), described=described, checks=tuple(reading.checks),
         remarks=tuple(reading.remarks), problem=problem,
@@ -258,6 +261,12 @@ def _unique_key(config: Mapping[str, object]) -> tuple[str, ...]:
     said = config.get("unique_key")
     found = said if isinstance(said, list) else [said] if said else []
     return tuple(dict.fromkeys(str(i).strip() for i in found if re.fullmatch(r"\w+", str(i).strip())))
+
+
+def _merges(config: Mapping[str, object], adapter: str) -> bool:
+    """Whether rows are merged by `unique_key`, which makes it unique; else rows with its values are deleted first."""
+    strategy = config.get("incremental_strategy")
+    return strategy == "merge" or (strategy is None and adapter in _MERGING)
 
 
 def _audits(reading: _Reading, names: Mapping[str, str]) -> tuple[tuple[Entry, ...], tuple[str, ...]]:

@@ -33,10 +33,11 @@ class Foreign:
     """One model. `key` is how queries name it, lower-cased; `said` how people do; `table` where its rows are.
 
     `cut` are inputs that the tool cuts to the interval, by their keys, with the column by which. `by_key`: rows of a
-    key replace older ones. `columns` are Spark types, as far as the tool declares them. `run` is the cadence of which
-    one run there computes one interval, empty for another time. `batch` is how many it computes at once where several
-    are missing, 0 for all. `end` is the first instant that it does not have.
-    `inferred`: the tool makes the table with types that it infers from the query.
+    key replace older ones. `guessed`: the grain, or that key, is what the tool deletes by: it need not be unique.
+    `columns` are Spark types, as far as the tool declares them. `run` is the cadence of which one run there computes
+    one interval, empty for another time. `batch` is how many it computes at once where several are missing, 0 for all.
+    `end` is the first instant that it does not have. `inferred`: the tool makes the table with types that it infers
+    from the query.
     """
 
     key: str
@@ -58,6 +59,7 @@ class Foreign:
     header: Mapping[str, object] = field(default_factory=dict[str, object])
     grain: tuple[str, ...] = ()
     by_key: tuple[str, ...] = ()
+    guessed: bool = False
     audits: tuple[Entry, ...] = ()
     cut: Mapping[str, str] = field(default_factory=dict[str, str])
     table: str = ""

@@ -54,6 +54,7 @@ class TranslatedModel:
     origin: str
     reads: tuple[str, ...]
     checks: tuple[ToCheck, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     inlined: tuple[str, ...] = ()
     table: str = ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date, datetime
 
 from backfill_assets.core.cron import over_from
@@ -10,9 +10,10 @@ from backfill_assets.core.intervals import Cadence, utc
 from backfill_assets.core.wording import day_text
 from backfill_assets.files.validation import column_name
 from backfill_assets.importing.foreign import Entry, Foreign, ForeignKind
-from backfill_assets.importing.found import ToCheck, TranslatedModel
+from backfill_assets.importing.found import Remark, ToCheck, TranslatedModel
 from backfill_assets.importing.header import model_text, plain
 from backfill_assets.importing.tolerant import WrittenQuery
+from backfill_assets.sql.text import quoted
 
 FIRST_DAY = date(2000, 1, 1)
 """The `start` of a model whose first day nobody says: a model begins with its data where its sources say how far that
@@ -34,7 +35,8 @@ def model_file(
         header["end"] = end
     if written.cadence != "daily":
         header["cadence"] = written.cadence
-    grain = _grain(model, written, given, checks)
+    remarks: list[Remark] = []
+    grain = _grain(model, written, given, checks, remarks)
     header["grain"] = list(grain)
     if written.time_column != "ds":
         header["time_column"] = written.time_column
@@ -54,7 +56,7 @@ def model_file(
         header["lookback"] = written.lookback
     audits, looked_at = _audits(model, written, given, there, checks)
     keyed = written.time_column.lower() not in {g.lower() for g in grain}
-    if model.by_key and keyed:
+    if keyed and model.by_key and {g.lower() for g in grain} == {k.lower() for k in model.by_key}:
         header["write"] = "merge"
         why = (
             "there a row of a key replaces the older one, also of another day; here it is red (`stable_key`) when a "
@@ -77,7 +79,8 @@ def model_file(
     return TranslatedModel(
         name=model.name, text=model_text(origin, header, written.text), origin=origin,
         reads=tuple(dict.fromkeys((*written.reads, *looked_at))),
-        checks=tuple(dict.fromkeys(checks)), inlined=tuple(n.lower() for n in written.inlined), table=model.table,
+        checks=tuple(dict.fromkeys(checks)), remarks=tuple(remarks),
+        inlined=tuple(n.lower() for n in written.inlined), table=model.table,
     )  # fmt: skip
 
 
@@ -132,24 +135,60 @@ def _as_said(moment: datetime) -> date | str:
     return moment.date() if moment == Cadence.DAILY.floor(moment) else day_text(moment)
 
 
-def _grain(model: Foreign, written: WrittenQuery, given: Mapping[str, str], checks: list[ToCheck]) -> tuple[str, ...]:
+def _grain(
+    model: Foreign, written: WrittenQuery, given: Mapping[str, str], checks: list[ToCheck], remarks: list[Remark]
+) -> tuple[str, ...]:
     said = model.grain or model.by_key
+    key = [given[c.lower()] for c in written.key if c.lower() in given and _plain(c)]
+    if len(key) != len(written.key):
+        key = []
+    unique = list(_unique(model, given))
     if said and all(c.lower() in given for c in said):
-        return tuple(given[c.lower()] for c in said)
+        own = tuple(given[c.lower()] for c in said)
+        return _tested(model, own, unique, key if len(key) < len(given) else [], remarks)
     if said:
         missing = ", ".join(c for c in said if c.lower() not in given)
         checks.append(model.check(model.line, f"the grain names {missing}", "the query has no such column"))
-    key = [c for c in written.key if c.lower() in given and _plain(c)]
-    if key and len(key) == len(written.key):
-        return tuple(given[c.lower()] for c in key)
-    for entry in model.audits:
-        for kind, one in entry.items():
-            columns = one.get("columns") if isinstance(one, Mapping) else None
-            if kind == "unique" and isinstance(columns, list) and all(str(c).lower() in given for c in columns):
-                return tuple(given[str(c).lower()] for c in columns)
+    if key:
+        return tuple(key)
+    if unique:
+        return unique[0]
     why = "nothing there says which columns tell rows apart: all of them are written; name the key's alone"
     checks.append(model.check(model.line, "the grain", why))
     return tuple(c for c in given.values() if _plain(c))
+
+
+def _unique(model: Foreign, given: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
+    """The columns that an audit says to be unique, in all rows that have them."""
+    for entry in model.audits:
+        for kind, one in entry.items():
+            columns = one.get("columns") if isinstance(one, Mapping) else None
+            where = str(one.get("where", "")) if isinstance(one, Mapping) else ""
+            if kind != "unique" or not isinstance(columns, list) or not all(str(c).lower() in given for c in columns):
+                continue
+            if not where or where == f"{quoted(str(columns[0]))} IS NOT NULL":
+                yield tuple(given[str(c).lower()] for c in columns)
+
+
+def _tested(
+    model: Foreign, own: tuple[str, ...], unique: Sequence[tuple[str, ...]], key: Sequence[str], remarks: list[Remark]
+) -> tuple[str, ...]:
+    """The grain that is said, unless an audit, or the query's own groups, tell that rows need more than that."""
+    merged = not model.guessed and {k.lower() for k in model.by_key} == {c.lower() for c in own}
+    if merged or any(set(u) <= set(own) for u in unique):
+        return own
+    other = next((u for u in unique if set(u) > set(own)), ())
+    if not other and model.guessed:
+        other = unique[0] if unique else tuple(key) if set(key) > set(own) else ()
+    if other:
+        why = f"as a test or the groups of the query say: {', '.join(own)} need not be unique there"
+    elif model.guessed:
+        why = "guessed from `unique_key`, by which rows are deleted there: it need not be unique"
+    else:
+        return own
+    what = f"`grain: [{', '.join(other or own)}]`, {why}"
+    remarks.append(Remark(model=model.said, place=f"{model.file}:{model.line}", what=what))
+    return other or own
 
 
 def _plain(name: str) -> bool:
