@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from backfill_assets.importing.bounds import line_of
+from backfill_assets.importing.weekdays import numbered
 
 SAME_ENGINE = ("spark", "databricks", "spark2", "hive")
 """Dialects whose functions are Spark's."""
@@ -46,6 +47,10 @@ def differences(tree: exp.Expr, dialect: str, line: int) -> list[EngineDifferenc
 
 def _at(node: exp.Expr, dialect: str) -> Iterator[tuple[str, str]]:
     match node:
+        case exp.Func() if counted := numbered(node, dialect.split(",")[0].strip().lower()):
+            if counted == "?":
+                why = "Sunday is 0 there, unless WEEK_START says otherwise, and 1 here: it differs in all rows"
+                yield "the number of a day of the week", why
         case exp.Div() | exp.IntDiv():
             yield (
                 "division",

@@ -25,6 +25,7 @@ from backfill_assets.importing.query import parse
 from backfill_assets.importing.resolve import Inline, Lookup, ResolvedQuery, resolve
 from backfill_assets.importing.spans import CADENCES, MOMENT, UNKNOWN, length, longest
 from backfill_assets.importing.truncations import spark_truncations
+from backfill_assets.importing.weekdays import spark_weekdays
 from backfill_assets.sql.text import quoted
 
 INTERVALS = {
@@ -136,6 +137,7 @@ def _prepared(asked: ForeignQuery, lookup: Lookup) -> tuple[ResolvedQuery, Bound
     checks = differences(tree, asked.dialect, asked.line)
     exact_percentiles(tree, asked.dialect, asked.line)
     spark_truncations(tree, asked.dialect, asked.line)
+    spark_weekdays(tree, asked.dialect.split(",")[0].strip().lower())
     distinct = tree.args.get("distinct")
     chooses = isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
     if not (chooses or tree.args.get("limit") or tree.args.get("offset")):
