@@ -173,7 +173,7 @@ class Assembly:
         """A model or source with all of its types. Raises Untranslatable when they are not known."""
         meaning = self._look(written, line)
         if isinstance(meaning, Inline):
-            raise Untranslatable(f"`{written}` is no table here", line=line)
+            raise Untranslatable(f"`{meaning.name}` is no table here", line=line)
         return meaning
 
     def _short(self) -> Mapping[str, str]:

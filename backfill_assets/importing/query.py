@@ -60,7 +60,7 @@ def translate(
         at = min((i.meta_get("line") or line for i in node.find_all(exp.Identifier)), default=line)
         if written.lower() == own.lower():
             raise Untranslatable(
-                f"the model reads itself, `{written}`", why="a day's rows would depend on others", line=at
+                f"the model reads itself, `{node.name}`", why="a day's rows would depend on others", line=at
             )
         if table is None:
             fix = "declare it in sources.yml with its columns, or translate it yourself; then import again"

@@ -11,6 +11,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from backfill_assets.importing.found import Untranslatable
+from backfill_assets.importing.header import plain
 from backfill_assets.importing.numbers import whole
 from backfill_assets.importing.sqlmesh_file import Property, inside, split
 from backfill_assets.sql.text import quoted
@@ -38,8 +39,16 @@ def audits(said: Property, own: Collection[str], dialect: str) -> tuple[list[Ent
         try:
             entries += _audit(part, own, dialect)
         except Untranslatable as error:
-            lost.append(error)
+            lost.append(_whole(part[0].text, error))
     return entries, lost
+
+
+def _whole(name: str, error: Untranslatable) -> Untranslatable:
+    """An audit is carried over with all that it says, or not at all."""
+    if error.what.startswith("the audit "):
+        return error
+    why = f"{error.what}: {error.why}" if error.why else error.what
+    return Untranslatable(f"the audit {plain(name)}", why=why, fix=error.fix, line=error.line)
 
 
 def _audit(part: Sequence[Token], own: Collection[str], dialect: str) -> list[Entry]:

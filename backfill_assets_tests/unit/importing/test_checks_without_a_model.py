@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from backfill_assets.app.import_project import REPORT
 from backfill_assets_tests.unit.importing import test_dbt as dbt
 from backfill_assets_tests.unit.importing import test_sqlmesh as sqlmesh
 from backfill_assets_tests.unit.importing.foreign import dbt_model, dbt_test, sqlmesh_model
@@ -63,3 +66,24 @@ def test_tests_of_what_is_a_part_of_others_are_named(tmp_path: Path) -> None:
     _, done = dbt.imported(tmp_path, nodes)
     assert done.within == {"stage": "models/stage.sql:1"}
     assert ["not_null of amount" in r.what for r in done.remarks if r.model == "stage"] == [True]
+
+
+@pytest.mark.parametrize("audit", [
+    "accepted_values(column := id, is_in := (1.5, 2))", "accepted_range(column := id, min_v := 'a')",
+    "not_null(columns := (id), condition := @x)", "accepted_values(column := id, is_in := (1, 'a'))",
+])  # fmt: skip
+def test_an_audit_of_which_a_part_is_lost_is_told_as_lost(tmp_path: Path, audit: str) -> None:
+    files = {"models/m.sql": sqlmesh_model(sqlmesh.GOOD, more=f",\n  audits ({audit})")}
+    _, done = sqlmesh.imported(tmp_path, files)
+    [check] = [c for m in done.models for c in m.checks]
+    assert check.what == f"the audit {audit.partition('(')[0]} is not carried over" and check.why
+
+
+def test_names_in_the_report_are_the_models_own(tmp_path: Path) -> None:
+    """An ephemeral model of dbt is a part of the one that reads it: those names are made by the import."""
+    part = dbt_model("part", "select id, day, amount from {{ source('raw', 'orders') }}", {"materialized": "ephemeral"},
+                     [dbt.ORDERS])  # fmt: skip
+    reader = "{{ config(materialized='incremental') }}\nselect id, day, amount from {{ ref('part') }}"
+    root, done = dbt.imported(tmp_path, [part, dbt_model("m", reader, dbt.INSERT, ["model.shop.part"]), dbt.UNIQUE])
+    assert "`part` is no table here" in " ".join(dbt.noted(done).values())
+    assert "dbt__" not in (root / REPORT).read_text()
