@@ -277,7 +277,7 @@ def _columns(said: object) -> list[str]:
 def _asked(model: Foreign) -> ForeignQuery:
     return ForeignQuery(
         text=model.query, line=model.query_line, dialect=model.dialect, bounded=model.kind is ForeignKind.INTERVALS,
-        time_column=model.time_column, cadence=model.cadence, cut=model.cut,
+        time_column=model.time_column, time_format=model.time_format, cadence=model.cadence, cut=model.cut,
         run=model.run, batch=model.batch, inferred=model.inferred,
     )  # fmt: skip
 

@@ -50,6 +50,8 @@ class Foreign:
     query: str
     query_line: int = 1
     time_column: str = ""
+    time_format: str | None = ""
+    """Of the time column's texts, as Spark has it: empty for what a cast reads, None for what Spark does not read."""
     start: date | None = None
     end: date | None = None
     cadence: str = "daily"

@@ -19,7 +19,7 @@ from backfill_assets.importing.sqlmesh_config import Config
 from backfill_assets.importing.sqlmesh_file import ModelFile, Property, inside, names_in, split
 from backfill_assets.importing.sqlmesh_intervals import SqlmeshIntervals, intervals_of
 from backfill_assets.importing.sqlmesh_macros import Filled, without_macros
-from backfill_assets.importing.sqlmesh_times import first_instant, instant_after
+from backfill_assets.importing.sqlmesh_times import first_instant, instant_after, sorts, spark_format
 from backfill_assets.importing.types import spark_type
 
 _KINDS = {
@@ -122,6 +122,7 @@ def foreign_model(reading: ModelReading) -> Foreign | None:
     return Foreign(
         key=said.lower(), said=said, name=own, file=reading.place, line=file.line, kind=kind, dialect=reading.dialect,
         query=filled.text, query_line=file.query_line, time_column=_time_column(reading, within or {}, kind),
+        time_format=_time_format(within or {}),
         start=_start(reading, intervals), end=_end(reading, intervals, kind), cadence=intervals.cadence.value,
         run=intervals.run_of(batch), batch=batch, inferred="columns" not in properties,
         header={**header, **ready}, grain=_grain(reading), by_key=_key(within or {}), audits=entries,
@@ -247,14 +248,22 @@ def _time_column(reading: ModelReading, kind: Mapping[str, Property], how: Forei
         if not tokens:
             reading.check(said.line, "the kind's time column is empty")
             return ""
-        if len(tokens) > 1:
-            why = "days are told by a DATE here: the text is cast"
-            if len(tokens) == 3 and tokens[2].text.lower() not in ("%y-%m-%d", "yyyy-mm-dd"):
-                reading.check(said.line, f"the time column's format {plain(tokens[2].text)}", why)
+        if (form := _time_format(kind)) != "":
+            why = "where it is no date, days are told by `to_date` of it here, in a column that is added"
+            if form and not sorts(form):
+                why += "; there texts are compared, whose order is not that of days: its rows are others"
+            reading.check(said.line, f"the time column's format {plain(tokens[2].text)}", why if form else "")
         return tokens[0].text
     partitions = reading.file.properties.get("partitioned_by")
     names = names_in(partitions.tokens) if partitions is not None else []
     return names[0] if len(names) == 1 and how is not ForeignKind.INTERVALS and re.fullmatch(r"\w+", names[0]) else ""
+
+
+def _time_format(kind: Mapping[str, Property]) -> str | None:
+    """As Spark has it; empty for none that matters, None for one that Spark does not read."""
+    said = kind.get("time_column")
+    tokens = list(inside(said.tokens) or ()) if said is not None else []
+    return spark_format(tokens[2].text) if len(tokens) == 3 else ""
 
 
 def _start(reading: ModelReading, intervals: SqlmeshIntervals) -> datetime | None:

@@ -44,7 +44,8 @@ _CLOCK = (
 class ForeignQuery:
     """A query of another tool. `bounded`: the tool itself computes it by intervals; else always all of it.
 
-    `time_column` is what the tool tells intervals by (empty: it says none); `cut` are inputs that the tool cuts to the
+    `time_column` is what the tool tells intervals by (empty: it says none); `time_format` is the form of its texts for
+    Spark, empty where a cast reads them, None where Spark does not; `cut` are inputs that the tool cuts to the
     interval by a column of theirs, by lower-cased names as written. `run` is the cadence of which one run there
     computes one interval; empty for another time. `batch` is how many it computes at once where several are missing, 0
     for all. `inferred`: the tool makes the table with types that it infers.
@@ -55,6 +56,7 @@ class ForeignQuery:
     dialect: str
     bounded: bool
     time_column: str = ""
+    time_format: str | None = ""
     cadence: str = "daily"
     run: str = "daily"
     batch: int = 1
@@ -400,6 +402,9 @@ def _text(
 ) -> tuple[str, str]:  # fmt: skip
     """The query for Spark, cut to the wanted intervals, and its time column. `first`: its values are the first days of
     intervals."""
+    if asked.time_format is None and not temporal(kind):
+        why, fix = "Spark cannot make a day of it by `to_date`", "give a date as the time column there"
+        raise Untranslatable(f"the form of the time column `{wanted}`", why=why, fix=fix, line=asked.line)
     inner = _spark(tree, asked.line, checks)
     unit, added = INTERVALS[asked.cadence]
     at = quoted(wanted)
@@ -409,9 +414,9 @@ def _text(
         if exact:
             return inner, wanted
         names, day, bound = [quoted(n) for n in columns], wanted, at
-    elif kind == "timestamp" or asked.cadence != "daily":
+    elif kind == "timestamp" or asked.cadence != "daily" or (asked.time_format and kind != "date"):
         day = added if added not in columns else f"{wanted}_{added}"
-        moment = at if kind in ("timestamp", "date") else f"CAST({at} AS {'TIMESTAMP' if unit == 'HOUR' else 'DATE'})"
+        moment = at if kind in ("timestamp", "date") else _moment(at, unit, kind, asked.time_format or "")
         truncated = f"date_trunc('{unit}', {moment})"
         whole = {"DAY": f"CAST({moment} AS DATE)", "HOUR": truncated}.get(unit, f"CAST({truncated} AS DATE)")
         names, bound = [*(quoted(n) for n in columns), f"{whole} AS {day}"], moment
@@ -428,6 +433,14 @@ def _text(
     said = ",\n  ".join(names)
     text = f"SELECT\n  {said}\nFROM (\n{body}\n) AS rows_of_days\nWHERE {bound} >= :start AND {bound} < :end"
     return text, day
+
+
+def _moment(at: str, unit: str, kind: str, form: str) -> str:
+    """The time that a text says."""
+    if not form:
+        return f"CAST({at} AS {'TIMESTAMP' if unit == 'HOUR' else 'DATE'})"
+    said = at if kind == "string" else f"CAST({at} AS STRING)"
+    return f"to_{'timestamp' if unit == 'HOUR' else 'date'}({said}, '{form}')"
 
 
 def _called(node: exp.Expr) -> str:

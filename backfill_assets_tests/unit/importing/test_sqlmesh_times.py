@@ -1,4 +1,4 @@
-"""`start` and `end` of SQLMesh's models: which intervals are computed there by them is what it was seen to compute."""
+"""What `start`, `end` and time columns of SQLMesh's models say is what SQLMesh was seen to compute by them."""
 
 from __future__ import annotations
 
@@ -63,3 +63,34 @@ def test_the_end_of_a_table_leaves_out_no_day(tmp_path: Path) -> None:
     root, done = imported(tmp_path, {"models/m.sql": FULL})
     assert load_project(root).models["m"].end is None
     assert "`end 2024-02-05`" in noted(done)["models/m.sql:1"]
+
+
+@pytest.mark.parametrize(("form", "column", "here"), [
+    ("%Y%m%d", "strftime(day, '%Y%m%d')", "to_date(`dk`, 'yyyyMMdd')"),
+    ("%d.%m.%Y", "strftime(day, '%d.%m.%Y')", "to_date(`dk`, 'dd.MM.yyyy')"),
+    ("%Y%m%d", "strftime(day, '%Y%m%d')::VARCHAR", "to_date(`dk`, 'yyyyMMdd')"),
+    ("yyyyMMdd", "strftime(day, '%Y%m%d')", "to_date(`dk`, 'yyyyMMdd')"),
+])  # fmt: skip
+def test_texts_of_a_form_tell_days_by_that_form(tmp_path: Path, form: str, column: str, here: str) -> None:
+    """They stay as they are, and a column with the day is added: Spark casts no text of another form to a date."""
+    query = f"SELECT id, {column} AS dk FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds"
+    text = sqlmesh_model(query, kind=f"time_column (dk, '{form}')").replace("grain (day, id)", "grain id")
+    root, done = imported(tmp_path, {"models/m.sql": text})
+    found = load_project(root).models["m"]
+    assert found.time_column == "ds" and f"WHERE {here} >= :start AND {here} < :end" in found.code
+    assert f"CAST({here} AS DATE) AS ds" in found.code and "AS DATE) AS `dk`" not in found.code
+    said = noted(done)["models/m.sql:3"]
+    assert "format" in said and ("its rows are others" in said) == form.startswith("%d")
+
+
+@pytest.mark.parametrize("form", ["%b %d %Y", "%Y%m", "%j", "yyyyDDD"])
+def test_texts_that_spark_does_not_read_are_not_translated(tmp_path: Path, form: str) -> None:
+    query = "SELECT id, strftime(day, '%Y%m%d') AS dk FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds"
+    _, done = imported(tmp_path, {"models/m.sql": sqlmesh_model(query, kind=f"time_column (dk, '{form}')")})
+    [left] = done.left
+    assert "the form of the time column `dk`" in left.what and left.fix
+
+
+def test_a_date_needs_no_form(tmp_path: Path) -> None:
+    root, done = imported(tmp_path, {"models/m.sql": sqlmesh_model(GOOD, kind="time_column (day, '%j')")})
+    assert not done.left and "to_date" not in load_project(root).models["m"].code
