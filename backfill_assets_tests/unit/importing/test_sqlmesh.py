@@ -464,7 +464,7 @@ def test_the_rows_are_those_of_the_original(tmp_path: Path, query: str, batch: i
 
 def test_types_of_external_models_are_sparks(tmp_path: Path) -> None:
     root, _ = imported(tmp_path, {"models/m.sql": sqlmesh_model(GOOD)}, external=EXTERNAL)
-    types = {c.name: c.type for c in load_project(root).sources["raw.orders"].columns}
+    types = {c.name: c.type or "" for c in load_project(root).sources["raw.orders"].columns}
     assert types["amount"].replace(" ", "") == "decimal(12,2)"
     assert (types["moment"], types["status"], types["id"]) == ("timestamp", "string", "int")
 
