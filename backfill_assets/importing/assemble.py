@@ -12,6 +12,7 @@ from backfill_assets.importing.columns import used
 from backfill_assets.importing.foreign import Foreign, ForeignKind
 from backfill_assets.importing.found import Left, ReadSource, Remark, ToCheck, Translation, Untranslatable, refused
 from backfill_assets.importing.headers import model_file
+from backfill_assets.importing.inferred_types import ROUNDED
 from backfill_assets.importing.known_same import known_same
 from backfill_assets.importing.query import parse
 from backfill_assets.importing.resolve import Inline, Known, Meaning
@@ -115,16 +116,18 @@ class Assembly:
             same = known_same(model, self._exact)
         except Untranslatable as error:
             unknown = model.check(error.line, f"not known to be the same: {error.what}", error.why)
+            named = error.why == ROUNDED
         else:
             self._write(model, same, ())
             return
+        asked = replace(_asked(model), inferred=model.inferred and not named)
         try:
-            written = write(_asked(model), self._look)
+            written = write(asked, self._look)
         except Untranslatable as error:
             if model.kind in _STORED and not self._inline:
                 raise
             try:
-                written = write(_asked(model), self._parts)
+                written = write(asked, self._parts)
             except Untranslatable:
                 raise error from None
         inner = [c for name in written.inlined for c in self._checks.get(name, ())]
@@ -159,7 +162,7 @@ class Assembly:
         return self._mean(written, line, parts=True)
 
     def _mean(self, written: str, line: int, *, parts: bool) -> Meaning:
-        model = self.models.get(written.lower()) or self.models.get(self._short().get(written.lower(), ""))
+        model = self._model(written)
         if model is None:
             return self._source(written, line)
         key = model.key
@@ -169,11 +172,15 @@ class Assembly:
         meaning = self._meanings.get(key)
         return meaning if meaning is not None else self._theirs(model, line)
 
+    def _model(self, written: str) -> Foreign | None:
+        return self.models.get(written.lower()) or self.models.get(self._short().get(written.lower(), ""))
+
     def _exact(self, written: str, line: int) -> Known:
         """A model or source with all of its types. Raises Untranslatable when they are not known."""
         meaning = self._look(written, line)
         if isinstance(meaning, Inline):
-            raise Untranslatable(f"`{meaning.name}` is no table here", line=line)
+            model = self._model(written)
+            raise Untranslatable(f"`{model.said if model is not None else written}` is no table here", line=line)
         return meaning
 
     def _short(self) -> Mapping[str, str]:

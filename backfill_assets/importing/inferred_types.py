@@ -13,7 +13,7 @@ from backfill_assets.importing.differences import EngineDifference
 from backfill_assets.importing.values import Value
 
 _DECIMAL = re.compile(r"decimal\(\d+,\s*(\d+)\)")
-WHY = (
+ROUNDED = (
     "SQLMesh stores it in the type that it infers from the query, rounded; here it is as it is computed: write a cast "
     "in the outermost SELECT, there and here"
 )
@@ -49,7 +49,7 @@ def rounded(shape: exp.Query, line: int) -> Iterator[EngineDifference]:
         inner = node.unalias()
         of_table = isinstance(inner, exp.Column) and inner.table.lower() in tables - parts
         if _decimal(inner) and not of_table and type(inner) is not exp.Cast:
-            yield EngineDifference(line=line, what=f"the decimal `{node.alias_or_name}`", why=WHY)
+            yield EngineDifference(line=line, what=f"the decimal `{node.alias_or_name}`", why=ROUNDED)
 
 
 def _decimal(node: exp.Expr) -> bool:

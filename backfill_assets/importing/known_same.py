@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from backfill_assets.importing.foreign import Foreign, ForeignKind
 from backfill_assets.importing.found import Untranslatable
-from backfill_assets.importing.inferred_types import WHY, stored_otherwise
+from backfill_assets.importing.inferred_types import ROUNDED, stored_otherwise
 from backfill_assets.importing.query import DIALECTS, ImportedTable, TranslatedQuery, parse, table_names, translate
 from backfill_assets.importing.resolve import Known
 from backfill_assets.importing.tolerant import WrittenQuery
@@ -69,7 +69,7 @@ def _as_stored(model: Foreign, tables: Mapping[str, ImportedTable], found: Trans
     types = {name: {c: v.spark() for c, v in t.columns.items()} for name, t in tables.items()}
     if other := stored_otherwise(tree, types, found.columns):
         said = ", ".join(f"`{name}` is {there or 'of no known type'} there" for name, there in other)
-        raise Untranslatable(said, why=WHY, line=line)
+        raise Untranslatable(said, why=ROUNDED, line=line)
 
 
 def _tries(tables: Mapping[str, ImportedTable], *, guess: bool) -> list[Mapping[str, ImportedTable]]:

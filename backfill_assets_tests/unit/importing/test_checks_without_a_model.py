@@ -87,3 +87,10 @@ def test_names_in_the_report_are_the_models_own(tmp_path: Path) -> None:
     root, done = dbt.imported(tmp_path, [part, dbt_model("m", reader, dbt.INSERT, ["model.shop.part"]), dbt.UNIQUE])
     assert "`part` is no table here" in " ".join(dbt.noted(done).values())
     assert "dbt__" not in (root / REPORT).read_text()
+
+
+def test_a_view_of_sqlmesh_has_its_whole_name(tmp_path: Path) -> None:
+    view = "MODEL (name shop.v, kind VIEW);\nSELECT id, day, amount FROM raw.orders"
+    query = "SELECT id, day, amount FROM shop.v WHERE day BETWEEN @start_ds AND @end_ds"
+    _, done = sqlmesh.imported(tmp_path, {"models/v.sql": view, "models/m.sql": sqlmesh_model(query)})
+    assert "`shop.v` is no table here" in sqlmesh.noted(done)["models/m.sql:6"]

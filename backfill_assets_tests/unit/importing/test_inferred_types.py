@@ -36,6 +36,7 @@ def test_what_is_rounded_as_it_is_stored_is_said(tmp_path: Path, said: str, ther
     """Also where it is computed in a part of the query, and added up."""
     _, done = imported(tmp_path, {"models/m.sql": sqlmesh_model(query.format(said, FROM))})
     assert f"`x` is {there} there" in noted(done)["models/m.sql:6"]
+    assert "the decimal" not in noted(done)["models/m.sql:6"]
 
 
 def test_a_query_that_is_not_known_otherwise_names_them_too(tmp_path: Path) -> None:
