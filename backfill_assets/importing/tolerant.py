@@ -358,11 +358,14 @@ def _checked(
         why = f"its value is that of the interval: {_alone(asked)}"
         checks.append(EngineDifference(line=line, what=f"`{said}` is a value", why=why))
     for column in bounds.dates:
-        if isinstance(column, exp.Column) and not temporal(kind) and kind:
-            why = "texts are compared with a date: Spark casts them, and stops at one that is none"
-            checks.append(
-                EngineDifference(line=line_of(column, asked.line), what=f"`{column.name}` is {kind}", why=why)
-            )
+        if not isinstance(column, exp.Column):
+            continue
+        declared = {k.columns[n] for k in resolved.reads.values() for n in k.columns if n == column.name.lower()}
+        for one in sorted(declared or {kind}):
+            if one and not temporal(one):
+                why = "texts are compared with a date: Spark casts them, and stops at one that is none"
+                what = f"`{column.name}` is {one}"
+                checks.append(EngineDifference(line=line_of(column, asked.line), what=what, why=why))
     if bounds.moved:
         said = f"`lookback: {_lookback(bounds.moved, asked.cadence)}`"
         why = f"{said} says that an interval reads so many earlier {length(asked.cadence)}s"

@@ -94,3 +94,14 @@ def test_texts_that_spark_does_not_read_are_not_translated(tmp_path: Path, form:
 def test_a_date_needs_no_form(tmp_path: Path) -> None:
     root, done = imported(tmp_path, {"models/m.sql": sqlmesh_model(GOOD, kind="time_column (day, '%j')")})
     assert not done.left and "to_date" not in load_project(root).models["m"].code
+
+
+@pytest.mark.parametrize(("column", "texts"), [("day", False), ("status", True)])
+def test_what_is_compared_with_a_date_has_its_own_type(tmp_path: Path, column: str, texts: bool) -> None:
+    """Whatever the time column is made to be."""
+    query = f"SELECT id, strftime(day, '%Y-%m-%d') AS dk FROM raw.orders WHERE {column} BETWEEN @start_ds AND @end_ds"
+    query += " AND day BETWEEN @start_ds AND @end_ds"
+    text = sqlmesh_model(query, kind="time_column dk").replace("grain (day, id)", "grain id")
+    _, done = imported(tmp_path, {"models/m.sql": text})
+    said = " ".join(noted(done).values())
+    assert "`day` is" not in said and ("`status` is string" in said) == texts
