@@ -40,17 +40,7 @@ class FilePins:
         """The same, without a look into files. Raises PlanError when the source's path holds nothing."""
         return self._state(source, lambda *_: None)
 
-    def away(self, source: Source) -> str:
-        """Why a source's path holds nothing; "" where it holds something. Of a bucket, one request tells."""
-        try:
-            self._state(source, lambda *_: None, at_most=1)
-        except PlanError as error:
-            return error.why
-        return ""
-
-    def _state(
-        self, source: Source, look: Callable[[Source, Sequence[SourceFile]], None], at_most: int = MOST_OBJECTS + 1
-    ) -> Mapping[str, object]:
+    def _state(self, source: Source, look: Callable[[Source, Sequence[SourceFile]], None]) -> Mapping[str, object]:
         if source.path is None:
             return {"unpinned": f"catalog table {source.table}: read as it is when the build runs"}
         if source.format == "delta":
@@ -60,7 +50,7 @@ class FilePins:
             return {"commit": table.version(), "table": str(table.metadata().id)}
         if not can_list(source.path):
             return {"unpinned": f"{source.format} files in an object store: read as they are when the build runs"}
-        files = files_at(source.path, at_most=at_most)
+        files = files_at(source.path, at_most=MOST_OBJECTS + 1)
         if len(files) > MOST_OBJECTS and is_s3(source.path):
             said = f"more than {MOST_OBJECTS:,} objects: read as they are when the build runs"
             return {"unpinned": f"{said}; a Delta table has commits instead"}

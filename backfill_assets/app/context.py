@@ -181,11 +181,10 @@ class Context:
         )
         self.control.environments.refuse_twin(facts.environment)
         refuse_other_letters(facts.environment.name, facts.environment.pointers, self.project.models)
-        there = {name: pin for name, pin in facts.sources.items() if name not in facts.away}
         return replace(
             facts,
-            extents=self._extents(there),
-            ready_until=self._ready_until(there),
+            extents=self._extents(facts.sources),
+            ready_until=self._ready_until(facts.sources),
             rules=self.rules(),
             settling=settling_by(self.control.rules.of(self.environment), facts.releases, facts.now),
             keeps_older=self.keeps_older,

@@ -26,6 +26,7 @@ from backfill_assets.contracts.publish import publish_contracts
 from backfill_assets.core.errors import BackfillError, PlanError
 from backfill_assets.core.intervals import Ranges, by_name
 from backfill_assets.plan.amendment import Amendment
+from backfill_assets.plan.away import away_words, refuse_away
 from backfill_assets.plan.commands import other_code_remedy, restate_all
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.faults import Fault
@@ -137,7 +138,7 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
         before=before,
         environment=done.environment,
         verdict=done.verdict,
-        notes=tuple(context.rules().notes),
+        notes=(*context.rules().notes, *away_words(done.attempt.plan, facts)),
         amendment=done.attempt.amendment,
         waiting=_waiting(context, facts) if done.verdict.open and not (plan or done.verdict.pointers) else (),
         stale=stale_by_promotion(context, before, done.environment, facts.entries) if done.verdict.open else (),
@@ -171,6 +172,7 @@ def _prepare_attempt(context: Context, asked: Request, named: str) -> _Planned:
     refuse_faulty(context.project, asked)
     facts = context.facts()
     plan = plan_by_now(context, facts, stored) if stored else make_plan(context.project, facts, asked)
+    refuse_away(plan, facts)
     case = promotion_case(context, asked, facts, plan, stored)
     covers = {p.model: p.covers for p in case.pointers}
     amendment = amend_stored(context, stored, facts, covers) if stored else None

@@ -22,7 +22,8 @@ from backfill_assets.app.watch import find_outdated, find_unsettled
 from backfill_assets.contracts.publish import promoted_audits
 from backfill_assets.core.errors import BackfillError, PlanError
 from backfill_assets.core.intervals import Ranges
-from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.away import looks_at
+from backfill_assets.plan.facts import Facts, pinned
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Plan, PlanWarning, Request
@@ -140,24 +141,23 @@ def _show_settled(context: Context, request: Request, built: Plan) -> Settled:
 
 def published_context(context: Context) -> Context:
     """The same warehouse with the project as the environment shows it: what routine runs extend, and whose older logic
-    they keep. Models whose sources are away stay as they are.
+    they keep. Models whose sources, or those of their audits, cannot be looked at stay as they are.
 
     Raises StateError, PlanError when a stored definition cannot be executed.
     """
     shown = context.control.environments.read(context.environment)
     audits = promoted_audits(context.control, context.environment)
     project = published(context.project, shown, context.control.versions.all(), audits)
-    read = {upstream.name for model in project.models.values() for upstream in model.upstreams}
-    sources = [source for name, source in project.sources.items() if name in read]
-    away = {source.name: why for source in sources if (why := context.pins.away(source))}
+    models = project.models.values()
+    _, away = pinned(FilePins(), [s for s in project.sources.values() if any(looks_at(m, s.name) for m in models)])
     stuck = {
-        model.name: f"its source {upstream.name} is away: {away[upstream.name]}"
-        for model in project.models.values()
-        for upstream in model.upstreams
-        if upstream.name in away
+        model.name: f"its source {name} is away: {error.why}"
+        for model in models
+        for name, error in away.items()
+        if looks_at(model, name)
     }
     project = replace(project, redeclared={**project.redeclared, **stuck})
-    pins = FilePins({**context.pins.known_away, **away})
+    pins = FilePins({**context.pins.known_away, **{name: error.why for name, error in away.items()}})
     return replace(context, project=project, pins=pins, keeps_older=True)
 
 

@@ -38,6 +38,7 @@ from backfill_assets.core.errors import SettingsError
 from backfill_assets.core.pin import made_anew
 from backfill_assets.defs.names import model_key, run_tag
 from backfill_assets.defs.safe_log import Log
+from backfill_assets.plan.facts import pinned
 from backfill_assets.plan.request_parsing import reason_of
 from backfill_assets.plan.stages import Plan
 from backfill_assets.project.spark_settings import settings_that_count
@@ -145,8 +146,9 @@ class FrozenPins(Mapping[str, Mapping[str, object]]):
         known = self._context.project.sources
         with self._lock:
             if self._pins is None:
-                self._pins = self._told.share({n: self._context.pins.pin(known[n]) for n in self._sources})
-            if name not in self._pins:  # a run whose selection Dagster does not say
+                there, _ = pinned(self._context.pins, [known[n] for n in self._sources])
+                self._pins = self._told.share(there)
+            if name not in self._pins:  # a run whose selection Dagster does not say; or it is away, which is said now
                 self._pins[name] = self._context.pins.pin(known[name])
             return self._pins[name]
 

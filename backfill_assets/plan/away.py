@@ -16,9 +16,8 @@ from backfill_assets.plan.stages import Plan, PlanWarning
 
 
 def source_away(model: Model, facts: Facts) -> str:
-    """A source that the model, or an audit of it, reads and that cannot be looked at; "" where there is none, and for a
-    routine run, which says itself what it holds back (`Project.redeclared`)."""
-    return "" if facts.keeps_older else next((name for name in facts.away if _reads(model, name)), "")
+    """A source that the model, or an audit of it, reads and that cannot be looked at; "" where there is none."""
+    return next((name for name in facts.away if looks_at(model, name)), "")
 
 
 def refuse_away(plan: Plan, facts: Facts) -> None:
@@ -33,7 +32,7 @@ def away_sources(project: Project, facts: Facts, models: Collection[str]) -> tup
     found: list[PlanWarning] = []
     for name, error in facts.away.items():
         source = project.sources[name]
-        if readers := [m for m in project.models if m in models and _reads(project.models[m], name)]:
+        if readers := [m for m in project.models if m in models and looks_at(project.models[m], name)]:
             found.append(
                 PlanWarning(
                     model=readers[0],
@@ -46,5 +45,15 @@ def away_sources(project: Project, facts: Facts, models: Collection[str]) -> tup
     return tuple(found)
 
 
-def _reads(model: Model, source: str) -> bool:
+def away_words(plan: Plan, facts: Facts) -> tuple[str, ...]:
+    """A line a model of a plan that waits for a source which cannot be looked at."""
+    return tuple(
+        f"{each.model} waits for {each.upstream} {each.needs}: {facts.away[each.upstream].why}"
+        for each in plan.blocked
+        if each.upstream in facts.away
+    )
+
+
+def looks_at(model: Model, source: str) -> bool:
+    """Whether a model, or an audit of it, reads a source."""
     return any(upstream.name == source for upstream in model.upstreams) or source in audit_tables(model)

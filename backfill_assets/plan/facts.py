@@ -48,8 +48,9 @@ class Facts:
     heads: Mapping[str, int]
     """The table commit that each coverage was seen at; -1 where there is no table."""
     sources: Mapping[str, Mapping[str, object]]
+    """What each source is; of those that can be looked at."""
     away: Mapping[str, BackfillError] = field(default_factory=dict[str, BackfillError])
-    """Why sources cannot be looked at, of those that cannot: nothing is computed from them now."""
+    """Why the others cannot: nothing is computed from these now."""
     extents: Mapping[str, Interval | None] = field(default_factory=dict[str, Interval | None])
     """From the first row to the last of the sources that bound what is expected of models."""
     ready_until: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
@@ -175,7 +176,7 @@ def read_facts(
     seen = _coverages(project, groups, log, names, now)
     read = {u.name for name in names for u in project.models[name].upstreams}
     read |= {table for name in names for table in audit_tables(project.models[name])}
-    pinned, away = _pinned(pins, [source for name, source in project.sources.items() if name in read])
+    sources, away = pinned(pins, [source for name, source in project.sources.items() if name in read])
     revisions = [key for key in groups if groups[key] and key[1] != logic_of(key[1]) and key[0] in names]
     patched = {
         version: known_coverage(
@@ -217,7 +218,7 @@ def read_facts(
         rewritten=others,
         text_checks=checks,
         reads=read_by_now(project, shown, versions, followed(project, shown, versions, checks)),
-        sources=pinned,
+        sources=sources,
         away=away,
         patched={version: covered for version, (covered, _) in patched.items()},
         patched_heads={version: head for version, (_, head) in patched.items()},
@@ -233,21 +234,21 @@ def read_facts(
     return replace(facts, versions=known, published=shown_segments(control.lasting()))
 
 
-def _pinned(
+def pinned(
     pins: SourcePins, sources: Sequence[Source]
 ) -> tuple[dict[str, Mapping[str, object]], dict[str, BackfillError]]:
     """What each source is now, and why some cannot be looked at."""
-    away: dict[str, BackfillError] = {}
 
-    def one(source: Source) -> Mapping[str, object]:
+    def one(source: Source) -> Mapping[str, object] | BackfillError:
         try:
             return pins.pin(source)
         except BackfillError as error:
-            away[source.name] = error
-            return {"unpinned": f"it is away: {error.why}"}
+            return error
 
     with ThreadPoolExecutor(max_workers=8) as pool:
-        return dict(zip((s.name for s in sources), pool.map(one, sources), strict=True)), away
+        found = dict(zip((source.name for source in sources), pool.map(one, sources), strict=True))
+    there = {name: pin for name, pin in found.items() if not isinstance(pin, BackfillError)}
+    return there, {name: error for name, error in found.items() if isinstance(error, BackfillError)}
 
 
 def _over(project: Project, name: str, now: datetime) -> datetime:

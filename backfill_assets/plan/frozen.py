@@ -217,7 +217,7 @@ def _files(
     have = coverage(entries, audits="")
     rest = (left & intervals) - have.built  # what is only audited is there
     for source in read:
-        then, now = plan.sources.get(source, {}), pins[source]
+        then, now = plan.sources.get(source, {}), pins.get(source, {})
         if rest and "files" in then and "files" in now and dict(then) != dict(now):
             built = Ranges.of(
                 part

@@ -16,6 +16,7 @@ from itertools import groupby
 from typing import cast
 
 from backfill_assets.core.calendar import Calendar
+from backfill_assets.core.errors import BackfillError
 from backfill_assets.core.interval_index import IntervalIndex
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model, Project, Source
@@ -59,6 +60,18 @@ def told_once(history: History) -> History:
         if source.name not in known or since < known[source.name][0]:
             known[source.name] = since, history(source, since)
         return known[source.name][1]
+
+    return told
+
+
+def without(history: History, away: Mapping[str, BackfillError]) -> History:
+    """The same, and sources that are `away` are not looked at: the gate lets nothing pass that was computed from
+    them."""
+
+    def told(source: Source, since: int) -> SourceHistory:
+        if (error := away.get(source.name)) is not None:
+            return SourceHistory(unwatched=error.why)
+        return history(source, since)
 
     return told
 

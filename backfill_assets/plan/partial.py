@@ -61,8 +61,8 @@ def _moved(
     for upstream in model.upstreams:
         said = read.get(upstream.name, {})
         if upstream.name not in upstreams:
-            pin = pins[upstream.name]
-            if "unpinned" in pin or not same_pin(said, pin):
+            pin = pins.get(upstream.name)
+            if pin is None or "unpinned" in pin or not same_pin(said, pin):
                 return True
             continue
         there = upstreams[upstream.name]

@@ -10,6 +10,7 @@ from backfill_assets.core.errors import PlanError, UsageError
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import UNKNOWN, Model, Project
 from backfill_assets.core.pointer import as_written
+from backfill_assets.core.reach import reach
 from backfill_assets.core.wording import listed
 from backfill_assets.plan.adoption import kept_older, refuse_rebuilding
 from backfill_assets.plan.away import away_sources, source_away
@@ -133,7 +134,9 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
     ranged = request.start or request.end  # older logic is replaced as a whole
     replacing: dict[str, Patch] = {}
     if not ranged and not facts.keeps_older:
-        replacing = completion(project, facts.environment, selected, facts.now, facts.lapsed)
+        away = [name for name, model in project.models.items() if source_away(model, facts)]
+        there = [name for name in selected if name not in {*away, *reach(away, project.downstream)}]
+        replacing = completion(project, facts.environment, there, facts.now, facts.lapsed)
     names = tuple(name for name in project.models if name in {*selected, *replacing})
     refuse_unpublished_inputs(project, facts.environment, replacing, names)
     mine = {name: changes[name] for name in names}
@@ -269,7 +272,7 @@ class _Walk:
         buildable, waiting = ready(
             model, missing, upstreams, self.complete, now=facts.now, ignore_cron=request.ignore_cron
         )
-        if away and missing:
+        if away and missing and not facts.keeps_older:  # a routine run says itself what it holds back
             buildable, waiting = NOTHING, {**waiting, away: (missing, missing)}
         self.building[name] = buildable
         self.blocked.extend(_blocked(model, waiting))
@@ -428,11 +431,11 @@ def _patch_stages(
 ) -> Iterator[Stage]:
     """What is to be audited and built of a patch, but for what `waits`."""
     model, have = project.models[name], facts.of(name, patch.version)
+    if (away := source_away(model, facts)) and patch.intervals - have.complete:
+        raise facts.away[away]
     if recheck := patch.intervals & have.unaudited:
         yield AuditStage(model=name, version=patch.version, intervals=recheck, count=recheck.count(model.cadence))
     if missing := patch.intervals - have.complete - have.unaudited - waits:
-        if away := source_away(model, facts):
-            raise facts.away[away]
         yield build_stage(model, patch.version, missing, facts.now, reason=reason + scope_suffix(patch))
 
 

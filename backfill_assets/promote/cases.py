@@ -12,7 +12,7 @@ from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen import Frozen
-from backfill_assets.plan.older_sources import History
+from backfill_assets.plan.older_sources import History, without
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.plan.stored import stored_plan, stored_request
 from backfill_assets.promote.approval import PlanReview
@@ -107,7 +107,8 @@ class Cases:
         versions = self.control.versions.all() if gone else {}
         then = {p.model: model_then(self.project, versions, p.model, p.version) for p in gone}
         deleted = {name: model for name, model in then.items() if model is not None}
-        return older_reads(self.project, facts, moving, deleted, entries, self.history, frozen, building)
+        history = without(self.history, facts.away)
+        return older_reads(self.project, facts, moving, deleted, entries, history, frozen, building)
 
     def _reviews(self, facts: Facts, versions: Mapping[tuple[str, str], Version]) -> tuple[PlanReview, ...]:
         """What is known of all open plans that the loaded code is of."""

@@ -175,6 +175,18 @@ def of_newest_rows(case: Case) -> Iterator[Obstacle]:
         )
 
 
+def of_known_sources(case: Case) -> Iterator[Obstacle]:
+    """What its sources are by now is known: else nobody can tell whether newer rows of them are shown in its place."""
+    if case.purpose not in (Purpose.PROMOTION, Purpose.ROUTINE):
+        return
+    for pointer in case.wanted.pointers:
+        model = case.project.models.get(pointer.model)
+        for name, error in case.facts.away.items():
+            if model is not None and any(upstream.name == name for upstream in model.upstreams):
+                what = f"may be older than what is shown, as {name} cannot be looked at ({error.why}):"
+                yield Obstacle(model=model.name, what=what, intervals=pointer.covers, remedy=error.fix)
+
+
 def nothing_lost(case: Case) -> Iterator[Obstacle]:
     """What is shown stays in sight."""
     for w in case.wanted.wanted:
@@ -422,8 +434,8 @@ def _vouched_beside(case: Case) -> set[tuple[str, str]]:
 
 
 _ROWS: tuple[Rule, ...] = (
-    built, audited, with_rows, from_rows, of_shown_rows, of_newest_rows, nothing_lost, of_one_type,
-    fits_together,
+    built, audited, with_rows, from_rows, of_shown_rows, of_newest_rows, of_known_sources, nothing_lost,
+    of_one_type, fits_together,
 )  # fmt: skip
 """What holds of everything that is shown."""
 HISTORY: tuple[Rule, ...] = (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from backfill_assets.audits.digest import audits_digest
-from backfill_assets.core.errors import StateError
+from backfill_assets.core.errors import BackfillError, StateError
 from backfill_assets.core.model import Project, Source
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.facts import shown_states
@@ -48,6 +48,25 @@ class SourceReader(Protocol):
     def newest(self, source: Source) -> datetime | None:
         """The instant after its newest row; None when nobody can tell."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The same; of a source that cannot be looked at, that nobody can tell."""
+
+    sources: SourceReader
+
+    def history(self, source: Source, since: int) -> SourceHistory:
+        try:
+            return self.sources.history(source, since)
+        except BackfillError as error:
+            return SourceHistory(unwatched=error.why or error.what)
+
+    def newest(self, source: Source) -> datetime | None:
+        try:
+            return self.sources.newest(source)
+        except BackfillError:
+            return None
 
 
 def watch(look: WatchFacts) -> tuple[Notice, ...]:
@@ -91,7 +110,7 @@ def read_source_facts(
     oldest = _oldest_commits(pointers, reads)
     releases = control.releases.all(environment.name)
     with ThreadPoolExecutor(max_workers=8) as pool:
-        histories = pool.map(lambda s: sources.history(s, oldest.get(s.name, 0)), wanted)
+        histories = pool.map(lambda s: _Seen(sources).history(s, oldest.get(s.name, 0)), wanted)
         return WatchFacts(
             now=now,
             at=at,
@@ -117,12 +136,12 @@ def read_watch_facts(
     behind = sources_of_what_lacks(look)
     wanted = [source for source in _read(project, pointers) if source.freshness_hours or source.name in behind]
     with ThreadPoolExecutor(max_workers=8) as pool:
-        newest = pool.map(sources.newest, wanted)
+        newest = pool.map(_Seen(sources).newest, wanted)
         rows = pool.map(lambda p: _rows(p, log), pointers.values())
         proofs = rehearse(list(pointers.values()), storage, log, control.ledger)
         versions = control.versions.all()
         apart = shown_apart(project, environment, versions)
-        came = came_between(project, sources.history, look.settling.reach if look.settling else {})
+        came = came_between(project, _Seen(sources).history, look.settling.reach if look.settling else {})
         return replace(
             look,
             newest={s.name: found for s, found in zip(wanted, newest, strict=True) if found is not None},

@@ -52,6 +52,7 @@ GATE = (
     broken("built: what failed its audits", "promote/gate.py", "in w.refused.items():", "in {}.items():", "promote/test_gate.py"),
     broken("audited", "promote/gate.py", "if w.unaudited:", "if False:", "promote/test_gate.py"),
     broken("with_rows", "promote/gate.py", "if w.hollow:", "if False:", "promote/test_gate.py"),
+    broken("of_known_sources", "promote/gate.py", "for name, error in case.facts.away.items():", "for name, error in {}.items():", "project/test_faults.py"),
     broken("nothing_lost", "promote/gate.py", "if not w.lost:", "if True:", "promote/test_gate.py"),
     broken("nothing_lost: what only a request leaves out", "promote/gate.py", "left = left - each.lost", "left = NOTHING", "plan/test_left_out.py::test_a_range_that_is_asked_for"),
     broken("of_one_type", "promote/gate.py", "for each in two_types(pointer):", "for each in ():", "promote/test_gate_forecast.py"),

@@ -15,6 +15,7 @@ from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.segments import Segments, logic_of, revision_of
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.older_logic import held_by_older, refuse_parts
+from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.promote.gate import gate
 from backfill_assets.promote.gate_forecast import forecast_obstacles
@@ -105,6 +106,14 @@ def test_one_plan_builds_all_that_reads_it(world: World) -> None:
     ]
     cases = world.cases()
     assert forecast_obstacles(cases.promotion(plan.request, world.facts(), plan), plan, cases.older_reads) == ()
+
+
+def test_what_cannot_be_read_now_waits(world: World) -> None:
+    """The older days of a model whose source is away stay as they are, and hold up nothing else."""
+    away = replace(world.facts(), away={"raw": PlanError("source raw has no data")}, sources={})
+    plan = make_plan(world.project, away, Request())
+    assert not plan.work, plan.work
+    assert not plan.moves, plan.moves
 
 
 def test_its_rows_are_those_of_one_logic(world: World) -> None:

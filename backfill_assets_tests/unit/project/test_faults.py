@@ -17,7 +17,7 @@ from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.routine import extend
 from backfill_assets.core.errors import PlanError, ProjectError
-from backfill_assets.core.intervals import Interval
+from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.core.model import Column, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.stages import Request
@@ -314,7 +314,8 @@ class TestDeclared:
     def test_who_looks_is_told(self, place: Path) -> None:
         said = backfill_here("status", project=place)
         assert said.code == 0 and "source raw.a has no data" in said.out and "sources.yml" in said.out
-        assert backfill_here("watch", project=place).code in (0, 3)
+        said = backfill_here("watch", project=place)
+        assert said.code == 3 and "raw.a" in said.out
 
     @pytest.mark.parametrize(
         "asked",
@@ -359,3 +360,46 @@ class TestDeclared:
         file.write_text(file.read_text().replace("grain: [ds]\n", f"grain: [ds]\n{audit}"))
         with pytest.raises(PlanError, match=r"source raw\.a has no data"):
             plan_request(unsparked(place), Request(select=("of_b",)))
+
+    def test_nothing_of_it_is_promoted(self, place: Path) -> None:
+        """Nobody can tell whether what is shown has newer rows of it than what was built; with it back, it is."""
+        (place / "data" / "away").rename(place / "data" / "a")
+        file = place / "models" / "of_a.sql"
+        file.write_text(file.read_text().replace("sum(qty)", "max(qty)"))
+        build(unsparked(place))
+        (place / "data" / "a").rename(place / "data" / "away")
+        verdict = promote_plan(unsparked(place), Request(end=utc("2024-01-04"))).verdict
+        told = [o for o in verdict.obstacles if "raw.a cannot be looked at" in o.what]
+        assert {o.model for o in told} >= {"of_a"} and not verdict.open
+
+    def test_a_promotion_says_what_waits(self, place: Path) -> None:
+        build(unsparked(place))
+        done = promote_plan(unsparked(place))
+        assert [note for note in done.notes if note.startswith("of_a waits for raw.a 2024-01-04: there is no Delta")]
+        with pytest.raises(PlanError, match=r"source raw\.a has no data"):
+            promote_plan(unsparked(place), Request(select=("of_a",)))
+
+    def test_a_column_that_no_file_has_any_more(self, place: Path) -> None:
+        """A routine run holds back what reads such a source, as plans do, and nothing is read unpinned."""
+        (place / "data" / "away").rename(place / "data" / "a")
+        sources = place / "sources.yml"
+        sources.write_text(sources.read_text().replace("path: data/a,", "path: data/a, format: csv,"))
+        shutil.rmtree(place / "data" / "a")
+        (place / "data" / "a").mkdir()
+        (place / "data" / "a" / "1.csv").write_text("at,quantity\n2024-01-04T10:00:00Z,1\n")
+        sources.write_text(sources.read_text().replace("format: csv,", "format: csv, options: {header: true},"))
+        held = extend(unsparked(place)).left
+        assert {"of_a", "counted_a"} <= {o.model for o in held} and all(o.model != "of_b" for o in held)
+
+    @pytest.mark.parametrize("command", ["plan --select of_b", "status", "watch", "routine"])
+    def test_a_damaged_log_ends_nothing(self, place: Path, command: str) -> None:
+        """Of a source; what else there is to do is done."""
+        (place / "data" / "away").rename(place / "data" / "a")
+        for entry in (place / "data" / "a" / "_delta_log").glob("*.json"):
+            entry.write_text("no JSON")
+        if command == "routine":
+            assert {o.model for o in extend(unsparked(place)).left} == {"counted_a", "of_a", "over_a"}
+        else:
+            said = backfill_here(*command.split(), project=place)
+            assert said.code in ((3,) if command == "watch" else (0,)), said.err
+            assert command.startswith("plan") or "raw.a" in said.out
