@@ -39,7 +39,7 @@ def test_a_withdrawn_day(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = unsparked(root)
     meanwhile(monkeypatch, lambda: backfill_here("withdraw", "daily:2024-01-02..2024-01-02", project=root, user="bo"))
     refused = backfill_here("promote", project=root)
-    assert refused.code == 4 and "daily: 1 intervals are not built" in refused.out, refused
+    assert refused.code == 4 and "daily: 1 day is not built: 2024-01-02" in refused.out, refused
     assert not place.control.environments.read("prod").pointers
     assert backfill_here("promote", project=root).code == refused.code
 
