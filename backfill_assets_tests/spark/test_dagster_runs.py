@@ -354,7 +354,11 @@ def test_closed_gate_fails_the_run_with_every_obstacle(place: Place, instance: d
     assert not result.success
     said = failure_of(result, "point_prod")
     assert "prod was not moved; in the way:" in said
-    assert "base: 1 intervals" in said and "top:" in said and said.count("fix: ") == 2
+    assert (
+        "base: 1 day does not count: rows_ok failed: 2024-01-03" in said
+        and "top: 2 days are not built" in said
+        and said.count("fix: ") == 2
+    )
     assert place.control.environments.read("prod").pointers == {}
 
 
