@@ -54,5 +54,5 @@ def test_the_embedded_demo_without_data_says_how_to_make_it(tmp_path: Path, monk
     monkeypatch.setattr("backfill_assets.project.settings.state_root", lambda _: tmp_path)
     monkeypatch.setattr("backfill_assets.project.sources.state_root", lambda _: tmp_path, raising=False)
     with pytest.raises(PlanError) as raised:
-        Context.open(EMBEDDED_PROJECT).facts()
+        plan_request(Context.open(EMBEDDED_PROJECT))
     assert "`backfill demo` makes" in raised.value.fix and "sources.yml" not in raised.value.fix
