@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from backfill_assets.importing.bounds import line_of
+from backfill_assets.importing.engines import SAME_ENGINE, engine_of
 from backfill_assets.importing.weekdays import numbered
 
-SAME_ENGINE = ("spark", "databricks", "spark2", "hive")
-"""Dialects whose functions are Spark's."""
 _SAME = (
     exp.Count, exp.Sum, exp.Min, exp.Max, exp.Coalesce, exp.Case, exp.If, exp.Nullif, exp.And, exp.Or, exp.Not,
     exp.Abs, exp.Upper, exp.Cast, exp.Date, exp.TsOrDsToDate, exp.Exists, exp.RowNumber, exp.Rank, exp.DenseRank,
@@ -35,7 +34,7 @@ class EngineDifference:
 
 def differences(tree: exp.Expr, dialect: str, line: int) -> list[EngineDifference]:
     """What of a query may be computed otherwise by Spark, one for each thing and line."""
-    if dialect.split(",")[0].strip().lower() in SAME_ENGINE:
+    if engine_of(dialect) in SAME_ENGINE:
         return []
     found = [
         EngineDifference(line=line_of(n, line), what=what, why=why)
@@ -47,7 +46,7 @@ def differences(tree: exp.Expr, dialect: str, line: int) -> list[EngineDifferenc
 
 def _at(node: exp.Expr, dialect: str) -> Iterator[tuple[str, str]]:
     match node:
-        case exp.Func() if counted := numbered(node, dialect.split(",")[0].strip().lower()):
+        case exp.Func() if counted := numbered(node, dialect):
             if counted == "?":
                 why = "Sunday is 0 there, unless WEEK_START says otherwise, and 1 here: it differs in all rows"
                 yield "the number of a day of the week", why
@@ -90,7 +89,7 @@ def _at(node: exp.Expr, dialect: str) -> Iterator[tuple[str, str]]:
             yield "an approximate percentile", why
         case exp.ApproxQuantiles():
             yield "`approx_quantiles(…)`", "Spark does not have it: write percentile_approx(column, array(…)) by hand"
-        case exp.Quantile() | exp.Median() if dialect.split(",")[0].strip().lower() == "clickhouse":
+        case exp.Quantile() | exp.Median() if engine_of(dialect) == "clickhouse":
             why = (
                 "it is an approximation there where rows are many; Spark's is exact, so that it may give another value"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from backfill_assets.importing.bounds import line_of
-from backfill_assets.importing.differences import SAME_ENGINE
+from backfill_assets.importing.engines import SAME_ENGINE
 from backfill_assets.importing.found import Untranslatable
 
 _NAMES: dict[type[exp.Expr], str] = {exp.PercentileCont: "PERCENTILE_CONT", exp.PercentileDisc: "PERCENTILE_DISC"}

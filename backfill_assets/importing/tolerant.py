@@ -139,7 +139,7 @@ def _prepared(asked: ForeignQuery, lookup: Lookup) -> tuple[ResolvedQuery, Bound
     checks = differences(tree, asked.dialect, asked.line)
     exact_percentiles(tree, asked.dialect, asked.line)
     spark_truncations(tree, asked.dialect, asked.line)
-    spark_weekdays(tree, asked.dialect.split(",")[0].strip().lower())
+    spark_weekdays(tree, asked.dialect)
     distinct = tree.args.get("distinct")
     chooses = isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
     if not (chooses or tree.args.get("limit") or tree.args.get("offset")):

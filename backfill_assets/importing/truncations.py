@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from backfill_assets.importing.bounds import line_of
-from backfill_assets.importing.differences import SAME_ENGINE
+from backfill_assets.importing.engines import SAME_ENGINE, engine_of
 from backfill_assets.importing.found import Untranslatable
 from backfill_assets.importing.spans import TRUNCATIONS, UNKNOWN, elsewhere, unit_of
 
@@ -17,7 +17,7 @@ _OTHER_WEEKS = {"tsql": ("week", "wk", "ww"), "oracle": ("day", "dy", "d", "w", 
 
 def spark_truncations(tree: exp.Expr, dialect: str, line: int) -> None:
     """Give all truncations of a tree Spark's units, in place. Raises Untranslatable for those that it does not have."""
-    dialect = dialect.split(",")[0].strip().lower()
+    dialect = engine_of(dialect)
     if dialect in SAME_ENGINE:
         return
     for node in list(tree.find_all(*TRUNCATIONS)):

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from backfill_assets.importing.engines import SAME_ENGINE, engine_of
+
 _FROM_ZERO = ("duckdb", "postgres", "redshift")
 """Dialects in which Sunday is 0. In Snowflake a parameter of the session says what it is."""
 _SUNDAY = ("dow", "dayofweek", "weekday", "day_of_week")
@@ -27,7 +29,8 @@ def spark_weekdays(tree: exp.Expr, dialect: str) -> None:
 def numbered(node: exp.Expr, dialect: str) -> str:
     """From where a day of the week is counted there, where that is known and not as in Spark: `0` (Sunday), `iso`
     (Monday is 1), `?` where a parameter says it; else empty."""
-    if dialect in ("", "spark", "databricks", "spark2", "hive"):
+    engine = engine_of(dialect)
+    if engine in ("", *SAME_ENGINE):
         return ""
     match node:
         case exp.DayOfWeekIso():
@@ -38,7 +41,7 @@ def numbered(node: exp.Expr, dialect: str) -> str:
             word = node.name.lower()
         case exp.Anonymous() if node.name.lower() in ("date_part", "datepart") and len(node.expressions) == 2:
             word = node.expressions[0].name.lower()
-        case exp.Anonymous() if dialect == "duckdb" and node.name.lower() == "weekday" and len(node.expressions) == 1:
+        case exp.Anonymous() if engine == "duckdb" and node.name.lower() == "weekday" and len(node.expressions) == 1:
             word = "dow"
         case _:
             return ""
@@ -46,7 +49,7 @@ def numbered(node: exp.Expr, dialect: str) -> str:
         return "iso"
     if word not in _SUNDAY:
         return ""
-    return "0" if dialect in _FROM_ZERO else "?" if dialect == "snowflake" else ""
+    return "0" if engine in _FROM_ZERO else "?" if engine == "snowflake" else ""
 
 
 def _day(node: exp.Expr) -> exp.Expr:
