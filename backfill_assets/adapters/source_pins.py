@@ -24,16 +24,10 @@ MOST_OBJECTS = 50_000
 
 
 class FilePins:
-    """SourcePins that looks at the tables and files themselves; not at sources that are `away`, each with why."""
-
-    def __init__(self, away: Mapping[str, str] | None = None) -> None:
-        self.known_away = dict(away or {})
+    """SourcePins that looks at the tables and files themselves."""
 
     def pin(self, source: Source) -> Mapping[str, object]:
-        """Raises PlanError when the source's path holds nothing, or nothing of a column that it declares, and of one
-        that is known to be away."""
-        if (why := self.known_away.get(source.name)) is not None:
-            raise _away(source, "cannot be looked at", why)
+        """Raises PlanError when the source's path holds nothing, or nothing of a column that it declares."""
         return self._state(source, check_declared)
 
     def state(self, source: Source) -> Mapping[str, object]:
@@ -46,7 +40,7 @@ class FilePins:
         if source.format == "delta":
             table = source_table(source)
             if table is None:
-                raise _away(source, "has no data", f"there is no Delta table at {source.path}")
+                raise _absent(source, "there is no Delta table")
             return {"commit": table.version(), "table": str(table.metadata().id)}
         if not can_list(source.path):
             return {"unpinned": f"{source.format} files in an object store: read as they are when the build runs"}
@@ -55,7 +49,7 @@ class FilePins:
             said = f"more than {MOST_OBJECTS:,} objects: read as they are when the build runs"
             return {"unpinned": f"{said}; a Delta table has commits instead"}
         if not files:
-            raise _away(source, "has no data", f"there are no files at {source.path}")
+            raise _absent(source, "there are no files")
         look(source, files)
         return {"files": digest_of(files), "count": len(files)}
 
@@ -114,10 +108,10 @@ _FIX_OF_THE_DEMO = """\
 this is the demo, whose data `backfill demo` makes; for a project of your own: `backfill init DIR`, or --project DIR"""
 
 
-def _away(source: Source, how: str, why: str) -> PlanError:
+def _absent(source: Source, why: str) -> PlanError:
     return PlanError(
-        f"source {source.name} {how}",
-        why=why,
+        f"source {source.name} has no data",
+        why=f"{why} at {source.path}",
         fix=_FIX_OF_THE_DEMO
         if source.file.parent == EMBEDDED_PROJECT.resolve()
         else f"load the source, or correct its path in {source.file}:{source.line}",

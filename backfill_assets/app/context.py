@@ -127,10 +127,8 @@ class Context:
         refuse_edited(loaded, versions)
         cache = _own_cache(loaded)
         days = SourceDays(KnownDays(cache / "sources") if cache else None)
-        unread = [name for name, source in loaded.sources.items() if loaded.faults and not source.columns]
-        away = dict.fromkeys(unread, "its columns are unknown")
         log = DeltaTableLog(loaded.settings.warehouse)
-        return cls(project=loaded, control=control, log=log, pins=FilePins(away), days=days)
+        return cls(project=loaded, control=control, log=log, days=days)
 
     @property
     def warehouse(self) -> str:

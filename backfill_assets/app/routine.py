@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from backfill_assets.adapters.heartbeat import sending_heartbeats
-from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.app.carry_out import Carried, Follow, carry_out, unseen
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import seal_release
@@ -19,10 +18,10 @@ from backfill_assets.app.plan import find_odd_files, plan_request
 from backfill_assets.app.promote import Promoted
 from backfill_assets.app.release import mover
 from backfill_assets.app.watch import find_outdated, find_unsettled
+from backfill_assets.audits.reads import tables_read
 from backfill_assets.contracts.publish import promoted_audits
 from backfill_assets.core.errors import BackfillError, PlanError
 from backfill_assets.core.intervals import Ranges
-from backfill_assets.plan.away import looks_at
 from backfill_assets.plan.facts import Facts, pinned
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.published import published
@@ -148,17 +147,17 @@ def published_context(context: Context) -> Context:
     shown = context.control.environments.read(context.environment)
     audits = promoted_audits(context.control, context.environment)
     project = published(context.project, shown, context.control.versions.all(), audits)
-    models = project.models.values()
-    _, away = pinned(FilePins(), [s for s in project.sources.values() if any(looks_at(m, s.name) for m in models)])
+    reads = {name: tables_read(model) for name, model in project.models.items()}
+    read = {table for tables in reads.values() for table in tables}
+    _, away = pinned(context.pins, [source for name, source in project.sources.items() if name in read])
     stuck = {
-        model.name: f"its source {name} is away: {error.why}"
-        for model in models
-        for name, error in away.items()
-        if looks_at(model, name)
+        name: f"its source {table} is away: {away[table].why}"
+        for name, tables in reads.items()
+        for table in tables
+        if table in away
     }
     project = replace(project, redeclared={**project.redeclared, **stuck})
-    pins = FilePins({**context.pins.known_away, **{name: error.why for name, error in away.items()}})
-    return replace(context, project=project, pins=pins, keeps_older=True)
+    return replace(context, project=project, keeps_older=True)
 
 
 def promote_green(context: Context) -> Promoted:

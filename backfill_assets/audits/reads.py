@@ -24,6 +24,11 @@ def audit_tables(model: Model) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for audit in model.audits for name in tables_of(audit) if name != model.name))
 
 
+def tables_read(model: Model) -> tuple[str, ...]:
+    """The models and sources that a model is computed from, and those that its audits read."""
+    return tuple(dict.fromkeys((*(upstream.name for upstream in model.upstreams), *audit_tables(model))))
+
+
 def tables_of(audit: Audit) -> tuple[str, ...]:
     """The models and sources that an audit reads; its own model among them when its query names that."""
     name = other_table(audit.arguments)

@@ -6,14 +6,13 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from graphlib import TopologicalSorter
 
-from backfill_assets.audits.reads import audit_tables
+from backfill_assets.audits.reads import tables_read
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.build import build
 from backfill_assets.build.ledger_edits import invalidate
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.build.text_check import refused_text
 from backfill_assets.core.intervals import Ranges
-from backfill_assets.core.model import Model
 from backfill_assets.plan.stages import Build, Plan
 
 MODELS_AT_ONCE = 2
@@ -34,7 +33,7 @@ def apply(bench: Workbench, plan: Plan) -> dict[str, Outcome]:
     for stage in plan.work:
         work[stage.model] = work.get(stage.model, Ranges()) | stage.intervals
     graph = TopologicalSorter(
-        {name: [read for read in _reads(bench.project.models[name]) if read in work] for name in work}
+        {name: [read for read in tables_read(bench.project.models[name]) if read in work] for name in work}
     )
     graph.prepare()
     outcomes: dict[str, Outcome] = {}
@@ -58,8 +57,3 @@ def apply(bench: Workbench, plan: Plan) -> dict[str, Outcome]:
 def _tried(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     """Build and audit what is missing of these intervals, unless the text that is loaded is refused."""
     return refused_text(bench, name, intervals) or build(bench, name, intervals)
-
-
-def _reads(model: Model) -> list[str]:
-    """What has to be done before a model: what it is computed from, and what its audits look at."""
-    return [*(upstream.name for upstream in model.upstreams), *audit_tables(model)]

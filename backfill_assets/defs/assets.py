@@ -7,7 +7,7 @@ from typing import Any
 
 import dagster as dg
 
-from backfill_assets.audits.reads import audit_tables
+from backfill_assets.audits.reads import tables_read
 from backfill_assets.core.model import Model, Project
 from backfill_assets.defs.checks import check_specs, summaries
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY, BuildRequest
@@ -64,5 +64,5 @@ def _deps(model: Model, project: Project) -> list[dg.AssetDep]:
         dg.AssetDep(model_key(project, name), partition_mapping=mapping(model, project.models[name]))
         if name in project.models
         else dg.AssetDep(source_key(project, name))
-        for name in dict.fromkeys([*(u.name for u in model.upstreams), *audit_tables(model)])
+        for name in tables_read(model)
     ]

@@ -16,7 +16,7 @@ import dagster as dg
 
 from backfill_assets.app.carry_out import Follow
 from backfill_assets.app.context import Context
-from backfill_assets.audits.reads import audit_tables
+from backfill_assets.audits.reads import tables_read
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.events import (
     Audited,
@@ -79,7 +79,7 @@ class Runs:
         project = self.context.project
         selection = step.run.asset_selection
         models = [m for m in project.models.values() if not selection or model_key(project, m.name) in selection]
-        read = {name for m in models for name in (*(u.name for u in m.upstreams), *audit_tables(m))}
+        read = {name for m in models for name in tables_read(m)}
         return [name for name in project.sources if name in read]
 
 

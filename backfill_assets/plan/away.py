@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from backfill_assets.audits.reads import audit_tables
+from backfill_assets.audits.reads import tables_read
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.wording import listed
@@ -17,7 +17,7 @@ from backfill_assets.plan.stages import Plan, PlanWarning
 
 def source_away(model: Model, facts: Facts) -> str:
     """A source that the model, or an audit of it, reads and that cannot be looked at; "" where there is none."""
-    return next((name for name in facts.away if looks_at(model, name)), "")
+    return next((name for name in tables_read(model) if name in facts.away), "") if facts.away else ""
 
 
 def refuse_away(plan: Plan, facts: Facts) -> None:
@@ -32,7 +32,7 @@ def away_sources(project: Project, facts: Facts, models: Collection[str]) -> tup
     found: list[PlanWarning] = []
     for name, error in facts.away.items():
         source = project.sources[name]
-        if readers := [m for m in project.models if m in models and looks_at(project.models[m], name)]:
+        if readers := [m for m in project.models if m in models and name in tables_read(project.models[m])]:
             found.append(
                 PlanWarning(
                     model=readers[0],
@@ -52,8 +52,3 @@ def away_words(plan: Plan, facts: Facts) -> tuple[str, ...]:
         for each in plan.blocked
         if each.upstream in facts.away
     )
-
-
-def looks_at(model: Model, source: str) -> bool:
-    """Whether a model, or an audit of it, reads a source."""
-    return any(upstream.name == source for upstream in model.upstreams) or source in audit_tables(model)

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Protocol
 
 from backfill_assets.audits.digest import audits_digest
-from backfill_assets.audits.reads import audit_tables
+from backfill_assets.audits.reads import tables_read
 from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.errors import BackfillError
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
@@ -174,8 +174,7 @@ def read_facts(
     zones = _zones(recorded)
     project = with_shown_whole(project, shown.pointers, states, zones)
     seen = _coverages(project, groups, log, names, now)
-    read = {u.name for name in names for u in project.models[name].upstreams}
-    read |= {table for name in names for table in audit_tables(project.models[name])}
+    read = {table for name in names for table in tables_read(project.models[name])}
     sources, away = pinned(pins, [source for name, source in project.sources.items() if name in read])
     revisions = [key for key in groups if groups[key] and key[1] != logic_of(key[1]) and key[0] in names]
     patched = {

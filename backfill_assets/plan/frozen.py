@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import cast
 
-from backfill_assets.audits.reads import audit_tables
+from backfill_assets.audits.reads import tables_read
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pin import Pin, Pins, made_anew, same_pin
@@ -93,7 +93,7 @@ class Stored:
 
 def sources_read(project: Project, model: Model) -> tuple[str, ...]:
     """The sources that a model is computed from, and those that its audits look at."""
-    reads = (*(u.name for u in model.upstreams), *audit_tables(model))
+    reads = tables_read(model)
     return tuple(dict.fromkeys(name for name in reads if name in project.sources))
 
 

@@ -8,7 +8,7 @@ from graphlib import TopologicalSorter
 from typing import Any, cast
 
 from backfill_assets.audits.digest import audits_digest
-from backfill_assets.audits.reads import audit_tables
+from backfill_assets.audits.reads import tables_read
 from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.model import ALL, Audit, ColumnRef, Model, Project
 from backfill_assets.core.readiness import with_readiness
@@ -40,7 +40,7 @@ def published(
     }
     models = {name: shown.model for name, shown in found.items()}
     _refuse_missing(project, environment, models)
-    reads = {n: [*(u.name for u in m.upstreams), *audit_tables(m)] for n, m in models.items()}
+    reads = {n: tables_read(m) for n, m in models.items()}
     edges = {name: [read for read in above if read in models] for name, above in reads.items()}
     order = list(TopologicalSorter(edges).static_order())
     fingerprints = {name: environment.pointers[name].version for name in order}

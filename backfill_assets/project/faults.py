@@ -6,28 +6,31 @@ open. Whoever plans these models hears of the problem.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from backfill_assets.audits.reads import audit_tables
 from backfill_assets.core.errors import Problem
+from backfill_assets.core.model import Model
 from backfill_assets.core.reach import reach
 from backfill_assets.project.linking import Linked
 from backfill_assets.project.sources import Sources
 
 
 def source_faults(
-    linked: Linked, sources: Sources, problems: Sequence[Problem], audited: Mapping[str, Collection[str]]
+    linked: Linked, sources: Sources, problems: Sequence[Problem], models: Mapping[str, Model]
 ) -> Mapping[str, tuple[Problem, ...]]:
     """Model → what may keep it from being computed because of what sources say by now: problems of its own file, where
-    it reads sources whose data says their columns; and those of these sources, and of what its audits look up
-    (`audited`, by model). Nothing where there are other problems: then a file is wrong."""
+    it reads sources whose data says their columns; and those of these sources, and of what its audits look up,
+    where it is one of `models`. Nothing where there are other problems: then a file is wrong."""
     found: dict[str, tuple[Problem, ...]] = {}
     left = set(problems)
     for draft in linked.order:
         above = reach([draft.name], lambda name: [u.name for u in linked.upstreams.get(name, ())])
         asked = [name for name in above if name in sources.found_out]
         mine = [p for p in problems if asked and p.file == draft.path]
-        read = dict.fromkeys((*(u.name for u in linked.upstreams[draft.name]), *audited.get(draft.name, ())))
+        audited = audit_tables(models[draft.name]) if draft.name in models else ()
+        read = dict.fromkeys((*(u.name for u in linked.upstreams[draft.name]), *audited))
         theirs = [problem for name in read for problem in sources.faults.get(name, ())]
         if mine or theirs:
             found[draft.name] = (*(_because(p, asked, sources) for p in mine), *theirs)

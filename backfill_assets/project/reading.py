@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from backfill_assets.audits.reads import audit_tables
 from backfill_assets.core.errors import Problem, ProjectError
 from backfill_assets.core.escaping import one_line
 from backfill_assets.core.masking import with_masks
@@ -167,8 +166,7 @@ def _read_files(root: Path, *, recorded: bool, faults: bool, unknown: Collection
         problems += misread_bounds(linked.drafts[name], found, columns.visible)
     if not recorded:
         models = link_audits(root, models, declared.entries, columns.visible, problems, certain=declared.certain)
-    audited = {name: audit_tables(model) for name, model in models.items()}
-    if faults and problems and (found := source_faults(linked, declared, problems, audited)):
+    if faults and problems and (found := source_faults(linked, declared, problems, models)):
         with suppress(ProjectError):  # what the files say is wrong as well
             files = _read_files(root, recorded=recorded, faults=False, unknown={*found, *declared.faults})
             return replace(files, faults=found)
