@@ -272,7 +272,7 @@ class _Walk:
         buildable, waiting = ready(
             model, missing, upstreams, self.complete, now=facts.now, ignore_cron=request.ignore_cron
         )
-        if away and missing and not facts.keeps_older:  # a routine run says itself what it holds back
+        if away and missing and name not in project.redeclared:  # a routine run holds these back, and says why
             buildable, waiting = NOTHING, {**waiting, away: (missing, missing)}
         self.building[name] = buildable
         self.blocked.extend(_blocked(model, waiting))
