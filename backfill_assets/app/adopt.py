@@ -131,7 +131,7 @@ def adopt(context: Context, asked: Adoption, listen: Listener = silence) -> Adop
             why=f"it is no Delta table in a folder: it is {place.format}",
             fix=f"backfill adopt {model.name} --table {place.text} --copy writes its rows into the warehouse",
         )
-    with context.bench().beating():
+    with context.bench({}).beating():
         done = _taken(context, model, place, in_place=in_place, listen=listen)
     return done if done.red else _show(context, model, done)
 

@@ -11,6 +11,7 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import seal_release
 from backfill_assets.app.follow import rows_apart
 from backfill_assets.app.release import mover
+from backfill_assets.audits.reads import tables_read
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.lifecycle import end_promoted
@@ -90,7 +91,8 @@ def roll_back(
         assert found.project is not None
         project, after = found.project, found.after.pointers
         extended = replace(context, project=project, shown=after)
-        sources = {name: context.pins.pin(source) for name, source in found.project.sources.items()}
+        read = {table for step in found.steps if step.lacks for table in tables_read(project.models[step.model])}
+        sources = {name: context.pins.pin(source) for name, source in project.sources.items() if name in read}
         carried.append(carry_out(extended, rollback_work(found, context.now(), sources), run=run, follow=follow))
 
     def move(found: ProposedRollback) -> tuple[Environment, Verdict]:
