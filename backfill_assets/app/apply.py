@@ -26,7 +26,7 @@ from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.errors import BackfillError
 from backfill_assets.plan.actual import Actual
 from backfill_assets.plan.amendment import Amendment
-from backfill_assets.plan.commands import apply_command
+from backfill_assets.plan.commands import apply_command, promote_command
 from backfill_assets.plan.estimate import PlanEstimate
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.leases import targets
@@ -105,9 +105,14 @@ class Built:
         return any(outcome.failures or outcome.red for outcome in self.carried.outcomes.values())
 
     @property
+    def all_green(self) -> bool:
+        """Whether all that this run could build is built and green, and still wanted."""
+        return self.carried.ok and self.goes_on
+
+    @property
     def complete(self) -> bool:
-        """Whether all that this run was to build is built and green, and still wanted."""
-        return self.carried.ok and self.goes_on and not self.started.plan.blocked
+        """Whether nothing of the plan waits for what it reads, either."""
+        return self.all_green and not self.started.plan.blocked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,9 +196,9 @@ def build_plan(
 
 
 def check_plan(context: Context, built: Built) -> Checked:
-    """Try the texts that count as unchanged, and compare what is complete with what is shown; nothing else is. Of a
-    part: once the whole plan is complete."""
-    if not built.complete:
+    """Try the texts that count as unchanged, and compare what is complete with what is shown; nothing else is, and it
+    does not wait for what cannot be built yet. Of a part: once the whole plan is complete."""
+    if not built.all_green:
         return Checked()
     started = built.started
     if not started.part:
@@ -209,6 +214,14 @@ def left_of_plan(context: Context, started: Started) -> str:
     if not started.part or find_plan(context.control, started.stored).status is PlanStatus.APPLIED:
         return ""
     return apply_command(started.whole.request)
+
+
+def not_promoted(built: Built) -> str:
+    """That a promotion which was asked for did not begin; where some models only wait, with what shows the others."""
+    started = built.started
+    only_waits = built.all_green and started.plan.blocked and not started.by_plan
+    shows = f" To show what is complete: {promote_command(started.whole.request)}" if only_waits else ""
+    return f"Nothing was promoted.{shows}"
 
 
 def check_rows(context: Context, plan: Plan, stored: str, facts: Facts) -> Checked:

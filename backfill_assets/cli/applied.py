@@ -27,7 +27,7 @@ def print_applied(context: Context, built: Built, checked: Checked, *, last: boo
     print_text_checks(checked.texts, context.project)
     if outcomes:
         echo(comparison(started.estimate, built.actual))
-        if built.complete and not started.sample and (less := saving(started.estimate, built.actual)):
+        if built.all_green and not started.sample and (less := saving(started.estimate, built.actual)):
             echo(less)
     for found in checked.proved.drift:
         echo(found)
@@ -37,11 +37,11 @@ def print_applied(context: Context, built: Built, checked: Checked, *, last: boo
         echo(f"Comparing with what is shown took {took}; estimates are of building only.")
     if started.opened and last:
         print_candidate(started.opened, built.candidate)
-    if built.complete and (rest := left_of_plan(context, started)):
+    if built.all_green and (rest := left_of_plan(context, started)):
         echo(f"More of the plan is missing. Next: {rest}")
-    elif built.complete and last and checked.proved.in_the_way:
+    elif built.all_green and last and checked.proved.in_the_way:
         print_in_the_way(started.plan.environment, checked.proved.in_the_way)
-    elif built.complete and last:
+    elif built.all_green and last:
         print_next(started.plan, started.stored, lacking=bool(started.gaps))
     if started.sample and built.complete:
         rest = plan_request(context, started.whole.request, facts=built.facts)

@@ -173,7 +173,7 @@ def apply(
     Run it again at any time, also after a crash: it does only what is still missing. Prod shows what it showed. Where
     backfill.yml has `windows:`, batches begin within them only, and while no routine run is under way; it waits.
     """
-    from backfill_assets.app.apply import build_plan, check_plan, start_apply
+    from backfill_assets.app.apply import build_plan, check_plan, not_promoted, start_apply
     from backfill_assets.app.promote import promote_plan
     from backfill_assets.cli.applied import applied_json, print_applied
     from backfill_assets.cli.plan_text import print_ahead, print_applying
@@ -212,6 +212,8 @@ def apply(
         as_json, lambda: applied_json(built, checked), lambda: print_applied(context, built, checked, last=not promote)
     )
     if not built.complete or not checked.equal:
+        if promote and not as_json:
+            echo(not_promoted(built))
         raise typer.Exit(HELD if built.held and built.goes_on and not built.failed else INCOMPLETE)
     if promote:
         tell_promoted(promote_plan(context, started.to_promote, plan=started.by_plan), as_json=as_json)

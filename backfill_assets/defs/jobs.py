@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import dagster as dg
 
-from backfill_assets.app.apply import Started, build_plan, check_plan, left_of_plan, start_apply
+from backfill_assets.app.apply import Checked, Started, build_plan, check_plan, left_of_plan, not_promoted, start_apply
 from backfill_assets.app.check_texts import problems
 from backfill_assets.app.entity_sample import Sampled, sample_entities
 from backfill_assets.app.estimate import estimate_plan
@@ -85,14 +85,12 @@ def apply_job(run: Launched) -> None:
         if not o.ok
     ]
     bad += problems(checked.texts, context.project)
-    bad += [f"{b.model}: {b.intervals} waits for {b.upstream}: {b.needs}" for b in started.plan.blocked]
-    if bad:
-        raise dg.Failure(description="\n\n".join(bad), allow_retries=False)
-    if command := left_of_plan(context, started):
-        run.log.info(f"more of the plan is missing: launch this without only, or {command}")
-    elif started.stored and not config["promote"] and any(isinstance(s, Promote) for s in started.plan.stages):
-        record = find_plan(context.control, started.stored)
-        run.log.info(f"plan {record.id}: {what_comes_next(context, record, checked.proved.in_the_way)}")
+    waits = [f"{b.model}: {b.intervals} waits for {b.upstream}: {b.needs}" for b in started.plan.blocked]
+    if not bad:
+        _log_next(run, started, checked)
+    if bad or waits:
+        unmoved = [not_promoted(built)] if config["promote"] else []
+        raise dg.Failure(description="\n\n".join([*bad, *waits, *unmoved]), allow_retries=False)
     if started.sample:
         rest = estimate_plan(context, plan_request(context, request, facts=built.facts))
         for stage in rest.stages:
@@ -101,6 +99,15 @@ def apply_job(run: Launched) -> None:
             run.log.info(f"{stage.model}: the other {amount(stage.count, stage.cadence)}: {time}")
     if config["promote"]:
         _log_promoted(run, promote_plan(context, started.to_promote, plan=started.by_plan))
+
+
+def _log_next(run: Launched, started: Started, checked: Checked) -> None:
+    """What comes after a run that built all it could; nothing where it promotes by itself."""
+    if command := left_of_plan(run.context, started):
+        run.log.info(f"more of the plan is missing: launch this without only, or {command}")
+    elif started.stored and not run.config["promote"] and any(isinstance(s, Promote) for s in started.plan.stages):
+        record = find_plan(run.context.control, started.stored)
+        run.log.info(f"plan {record.id}: {what_comes_next(run.context, record, checked.proved.in_the_way)}")
 
 
 @job(

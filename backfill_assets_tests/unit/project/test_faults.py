@@ -13,8 +13,11 @@ import pytest
 from deltalake import write_deltalake
 
 from backfill_assets import build_definitions
+from backfill_assets.app import apply as apply_case
+from backfill_assets.app.apply import build_plan, check_plan, not_promoted, start_apply
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
+from backfill_assets.app.prove import Proved
 from backfill_assets.app.routine import extend
 from backfill_assets.core.errors import PlanError, ProjectError
 from backfill_assets.core.intervals import Interval, utc
@@ -353,6 +356,17 @@ class TestDeclared:
         plan, _ = build(unsparked(place))
         assert not plan.blocked and promote_plan(unsparked(place)).verdict.open
         assert {str(p.covers) for p in shown(place).values()} == {"2024-01-01..2024-01-04"}
+
+    def test_what_is_complete_is_compared(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A change beside what waits needs no source to be approved; the apply says what shows it, in Dagster too."""
+        proved: list[str] = []
+        monkeypatch.setattr(apply_case, "prove_built", lambda _, plan, *__: proved.append(plan) or Proved())
+        file = place / "models" / "of_b.sql"
+        file.write_text(file.read_text().replace("sum(qty)", "max(qty)"))
+        built = build_plan(there := unsparked(place), started := start_apply(there, Request()))
+        assert started.plan.blocked and built.all_green and not built.complete
+        assert not check_plan(there, built).unproved and proved == [started.stored]
+        assert not_promoted(built) == "Nothing was promoted. To show what is complete: backfill promote"
 
     def test_an_audit_that_looks_it_up_waits_too(self, place: Path) -> None:
         file = place / "models" / "of_b.sql"
