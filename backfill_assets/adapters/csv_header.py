@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import re
 from codecs import getincrementaldecoder
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from io import StringIO
 
@@ -15,6 +15,7 @@ from backfill_assets.core.errors import PlanError
 from backfill_assets.core.escaping import one_line
 from backfill_assets.core.model import Source
 from backfill_assets.project.object_store import UnreachableError
+from backfill_assets.sql.types import decimal_parts
 
 UTF_8 = "utf-8"
 """What Spark takes CSV for, where a source says nothing."""
@@ -24,6 +25,10 @@ _CHARACTERS = 16 * 1024
 """Of these the values are looked at."""
 _DECIMAL_COMMA = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:[. ]\d{3})+),(?:\d{1,2}|\d{4,})")
 """A number that is none with commas between thousands: `12,50`, `1.234,5678`; not `12,500`, which may be."""
+_PLACES = re.compile(r"[+-]?\d*\.(\d*?)0*")
+"""A number with a point, and its places after that without zeros at the end."""
+_FIRST_CHARACTERS = 2 * 1024
+"""Of these the places of numbers are looked at: most files have some."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +82,8 @@ class Beginning:
     """Whether a quoted value goes on in the next line."""
     commas: frozenset[str] = frozenset()
     """Columns (in lower case) with numbers that have a decimal comma: `12,50`."""
+    places: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Columns (in lower case) with numbers that have places after the point: how many at most."""
     has_other_bytes: bool = False
     """Whether it has bytes that are none of its encoding, for each of which Spark reads U+FFFD."""
 
@@ -163,6 +170,14 @@ def decimal_commas(source: Source, file: SourceFile) -> frozenset[str]:
     return _beginning(file, Dialect.of(source)).commas & decimals if decimals else frozenset()
 
 
+def rounded_decimals(source: Source, file: SourceFile) -> frozenset[str]:
+    """The columns of a file, as far as it is looked at, with numbers of more places after the point than their declared
+    type has: Spark rounds them."""
+    scales = {c.name.lower(): parts[1] for c in source.columns if (parts := decimal_parts(c.type))}
+    places = _beginning(file, Dialect.of(source)).places if scales and not source.option("locale") else {}
+    return frozenset(name for name, count in places.items() if count > scales.get(name, count))
+
+
 def is_misencoded(source: Source, file: SourceFile) -> bool:
     """Whether a file, as far as it is looked at, has bytes that are not UTF-8, of a source that says no `encoding`."""
     dialect = Dialect.of(source)
@@ -177,7 +192,9 @@ def _beginning(file: SourceFile, dialect: Dialect) -> Beginning:
         text, odd = _decoded(content, dialect.encoding)
         text = text.removeprefix("\ufeff")
         names = _names(text, dialect, whole=len(content) < _BYTES)
-        rows = _rows(text[:_CHARACTERS], dialect, whole=len(text) <= _CHARACTERS and len(content) < _BYTES)
+        ends = len(content) < _BYTES
+        rows = _odd_rows(text[:_CHARACTERS], dialect, whole=ends and len(text) <= _CHARACTERS)
+        first = rows or _rows(text[:_FIRST_CHARACTERS], dialect, whole=ends and len(text) <= _FIRST_CHARACTERS)
         if names and any("\ufffd" in name for name in names):
             names = None  # nobody knows what they are called
         return Beginning(
@@ -191,6 +208,7 @@ def _beginning(file: SourceFile, dialect: Dialect) -> Beginning:
                 for name, value in zip(names or (), row, strict=False)
                 if _DECIMAL_COMMA.fullmatch(value.strip())
             ),
+            places=_places(names or (), first),
         )
     except UnreachableError:
         raise
@@ -207,13 +225,16 @@ def _decoded(content: bytes, encoding: str) -> tuple[str, bool]:
         return decoder("replace").decode(content), True
 
 
+def _odd_rows(text: str, dialect: Dialect, *, whole: bool) -> list[list[str]]:
+    """The rows of a text where a value can have a comma or a line's end; none else."""
+    plain = dialect.quote not in text and (dialect.delimiter == "," or "," not in text)
+    return [] if plain else _rows(text, dialect, whole=whole)
+
+
 def _rows(text: str, dialect: Dialect, *, whole: bool) -> list[list[str]]:
-    """The rows of a text, without the last one where it may go on; none where this reader does not take it, or no value
-    can have a comma or a line's end."""
+    """The rows of a text, without the last one where it may go on; none where this reader does not take it."""
     separator, quote = dialect.delimiter, dialect.quote
     if len(separator) != 1 or len(quote) != 1 or dialect.comment or dialect.line_end:
-        return []
-    if quote not in text and (separator == "," or "," not in text):
         return []
     escape = dialect.escape if len(dialect.escape) == 1 and dialect.escape != quote else None
     try:
@@ -221,6 +242,19 @@ def _rows(text: str, dialect: Dialect, *, whole: bool) -> list[list[str]]:
     except (csv.Error, ValueError):
         return []
     return rows if whole else rows[:-1]
+
+
+def _places(names: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, int]:
+    """
+    >>> _places(["Net", "n"], [["Net", "n"], ["1.50", "3"], ["2.125", "4.0"]])
+    {'net': 3, 'n': 0}
+    """
+    found: dict[str, int] = {}
+    for row in rows:
+        for name, value in zip(names, row, strict=False):
+            if "." in value and (number := _PLACES.fullmatch(value.strip())):
+                found[name.lower()] = max(found.get(name.lower(), 0), len(number[1]))
+    return found
 
 
 def _doubles_quotes(text: str, dialect: Dialect) -> bool:

@@ -14,6 +14,7 @@ from backfill_assets.adapters.csv_header import (
     header_of,
     is_misencoded,
     misreads_quotes,
+    rounded_decimals,
     unlike,
 )
 from backfill_assets.adapters.parquet_footer import Footer, parquet_footer
@@ -69,6 +70,7 @@ def file_columns(
             misread_quotes=source.format == "csv" and misreads_quotes(source, file),
             broken_rows=source.format == "csv" and breaks_rows(source, file),
             commas=decimal_commas(source, file) if source.format == "csv" else frozenset(),
+            rounded=rounded_decimals(source, file) if source.format == "csv" else frozenset(),
             misencoded=source.format == "csv" and is_misencoded(source, file),
         )
         for (file, span), types in zip(looked, every, strict=True)

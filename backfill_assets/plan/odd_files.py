@@ -44,6 +44,8 @@ class FileColumns:
     """Whether it is CSV with values that go on in the next line, which Spark takes for another row."""
     commas: frozenset[str] = frozenset()
     """Decimals (in lower case) that it writes with a comma, of CSV that Spark reads with points."""
+    rounded: frozenset[str] = frozenset()
+    """Decimals (in lower case) that it writes with more places after the point than are declared, of CSV."""
     misencoded: bool = False
     """Whether it is CSV with bytes that are not UTF-8, of a source that says no encoding."""
 
@@ -68,6 +70,8 @@ def odd_files(project: Project, plan: Plan, files: Mapping[str, Sequence[FileCol
             low, readers = column.lower(), reads[column.lower()]
             if commas := [file for file in there if low in file.commas]:
                 found.append(_commas(project, source, column, [*readers], commas))
+            if finer_numbers := [file for file in there if low in file.rounded]:
+                found.append(_rounded(project, source, column, [*readers], finer_numbers))
             hit = [f for f in there if any(_meets(project, model, days, f) for model, days in readers.items())]
             if lacking := _lacking(low, hit, there):
                 found.append(_lacks(project, source, column, [*readers], lacking, there))
@@ -245,6 +249,22 @@ def _commas(
         why="Spark takes a comma in a decimal for one between thousands, and says nothing",
         fix=f"add `locale: de-DE` (or whose numbers these are) to `options:` in {source.file.name}:{source.line}; "
         "`locale: en-US` says that they are thousands",
+    )
+
+
+def _rounded(
+    project: Project, source: Source, column: str, readers: Sequence[str], files: Sequence[FileColumns]
+) -> PlanWarning:
+    declared = next(c.type for c in source.columns if c.name == column)
+    return _warning(
+        project,
+        source,
+        readers,
+        what=f"{_files(files)} of {source.name} write{'s' * (len(files) == 1)} {column} with more places after the "
+        f"point than {declared} has, which {listed(readers)} read{'s' * (len(readers) == 1)} rounded",
+        why="Spark rounds each value to what is declared, and says nothing",
+        fix=f"declare `{column}` with more places in {source.file.name}:{source.line}; a `string` that the model casts "
+        "says that rounding is meant",
     )
 
 

@@ -18,6 +18,7 @@ from backfill_assets.adapters.csv_header import (
     header_of,
     is_misencoded,
     misreads_quotes,
+    rounded_decimals,
 )
 from backfill_assets.adapters.source_files import files_at
 from backfill_assets.adapters.source_pins import FilePins
@@ -223,6 +224,24 @@ def test_values_that_are_read_otherwise(
     [file] = files_at(str(tmp_path))
     bills = source(tmp_path, *COLUMNS, ("text", "string"), **options)
     assert (breaks_rows(bills, file), decimal_commas(bills, file)) == (broken, commas)
+
+
+@pytest.mark.parametrize(
+    ("row", "options", "rounded"),
+    [
+        ("12.5,2.40", {}, set[str]()),
+        ("12.345,2.4", {}, {"net"}),
+        ("-0.125,.001", {}, {"net", "vat"}),
+        ("12.500,1.2e-3", {}, set[str]()),  # zeros are lost without a loss; what has an exponent is not looked at
+        ("12.345,2.4", {"locale": "de-DE"}, set[str]()),  # thousands there
+        ('"12.345",2.4', {}, {"net"}),
+    ],
+)
+def test_numbers_that_are_rounded(tmp_path: Path, row: str, options: dict[str, str], rounded: set[str]) -> None:
+    """More places after the point than are declared, of decimals, whatever comes first."""
+    write(tmp_path, a=f"at,net,vat,text\n2024-01-01,1.00,1,7.12345\n2024-01-01,{row},0.1234\n")
+    [file] = files_at(str(tmp_path))
+    assert rounded_decimals(source(tmp_path, *COLUMNS, ("text", "string"), **options), file) == rounded
 
 
 @pytest.mark.parametrize(

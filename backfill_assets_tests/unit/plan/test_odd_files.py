@@ -135,6 +135,17 @@ def test_values_that_are_read_otherwise() -> None:
     assert "add `locale: de-DE` (or whose numbers these are) to `options:` in sources.yml:7" in comma.fix
 
 
+def test_numbers_that_are_rounded() -> None:
+    """Of columns that are read."""
+    project, plan = planned("csv", ("id", "int"), ("amount", "decimal(9,2)"), reads="amount")
+    odd = replace(a_file("b", "02", id=None, amount=None), rounded=frozenset({"amount", "id"}))
+    [found] = odd_files(project, plan, {"raw": [a_file("a", "01", id=None, amount=None), odd]})
+    assert found.what == (
+        "b of raw writes amount with more places after the point than decimal(9,2) has, which d reads rounded"
+    )
+    assert "declare `amount` with more places in sources.yml:7" in found.fix
+
+
 def test_letters_of_another_encoding() -> None:
     """They are read as one and the same, whichever column is read."""
     project, plan = planned("csv", ("id", "int"), ("amount", "decimal(9,2)"), reads="amount")
