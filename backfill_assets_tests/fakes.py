@@ -457,7 +457,7 @@ class World:
 
     def facts(self, now: datetime = NOW) -> Facts:
         facts = read_facts(self.project, self.control, self.tables, self.pins, now=now, environment="prod")
-        return replace(facts, extents=self.extents, ready_until=self.ready_until)
+        return replace(facts, sources=replace(facts.sources, extents=self.extents, ready_until=self.ready_until))
 
     def plan(self, request: Request | None = None, now: datetime = NOW) -> Plan:
         made = make_plan(self.project, self.facts(now), request or Request())
@@ -528,7 +528,7 @@ class World:
 
         def look() -> Case:
             facts = read_facts(self.project, control, self.tables, self.pins, now=now, environment="prod")
-            facts = replace(facts, extents=self.extents)
+            facts = replace(facts, sources=replace(facts.sources, extents=self.extents))
             stored = find_plan(control, plan) if plan else None
             cases = self.cases(control=control, **rules)
             asked = cases.request(stored) if stored else request or Request()

@@ -81,17 +81,17 @@ def as_restated(
             continue
         if not (said := stored_plan(control, record.id)) or said.request != request:
             continue
-        then = {n: pin for n, pin in said.sources.items() if "commit" in pin and n in facts.sources}
-        unknown = {n: pin for n, pin in then.items() if "table" not in pin and same_pin(pin, facts.sources[n])}
-        facts = replace(facts, sources={**facts.sources, **unknown})  # a revision is named by what was written of it
+        then = {n: pin for n, pin in said.sources.items() if "commit" in pin and n in facts.sources.pins}
+        unknown = {n: pin for n, pin in then.items() if "table" not in pin and same_pin(pin, facts.sources.pins[n])}
+        facts = facts.with_pins({**facts.sources.pins, **unknown})  # a revision is named by what was written of it
         if record.status is not PlanStatus.OPEN:
             continue
-        before = replace(facts, sources={**facts.sources, **then})
+        before = facts.with_pins({**facts.sources.pins, **then})
         made = make_plan(project, before, request)
         left = {t.model: (t.version, t.intervals) for t in targets(made) if t.intervals}
         if not left or {m: v for m, (v, _) in left.items()}.items() - record.versions.items():
             continue
-        found = how_read(project, control, reader, [record], left, facts.sources)
+        found = how_read(project, control, reader, [record], left, facts.sources.pins)
         return (facts, replace(found, frozen=())) if found.moved else (before, found)
     return facts, Continued()
 

@@ -368,14 +368,15 @@ def _show(context: Context, model: Model, done: Adopted) -> Adopted:
     def look() -> Attempt:
         facts = context.facts()
         _refuse_shown(facts.environment.pointers, context.environment, model.name)
-        have, versions = facts.of(model.name, done.version), context.control.versions.all()
+        have, head = facts.tables.of(model.name, done.version), facts.tables.head(model.name, done.version)
+        versions = context.control.versions.all()
         columns = view_columns(context.project, model.name, versions[model.name, done.version].columns)
         pointer = Pointer(
             model=model.name,
             time_column=model.time_column,
             timestamps=model.cadence is Cadence.HOURLY,
             columns=as_written(columns, context.project.columns.get(model.name, ())),
-            segments=Segments.of_table(done.version, facts.head(model.name, done.version), done.contained.intervals),
+            segments=Segments.of_table(done.version, head, done.contained.intervals),
         )
         wanted = Wanted(
             model=model.name, version=done.version, publish=done.contained.intervals, have=have, patched=True

@@ -27,7 +27,7 @@ def with_measured_batches(context: Context, facts: Facts, plan: Plan, claim: Cla
     if not unsized(context.project, plan):
         return plan
     project = facts.bounded(context.project)
-    pace = paces(project, facts.entries, _expected(context, project, facts.entries, plan))
+    pace = paces(project, facts.tables.entries, _expected(context, project, facts.tables.entries, plan))
     said = stored_plan(context.control, claim.continues.id) if claim.continues else None
     before = (claim.continues.id, said) if claim.continues and said else None
     return with_sizes(project, plan, pace, spark_machine(project.root, project.settings), before)

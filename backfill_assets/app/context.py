@@ -179,12 +179,12 @@ class Context:
         )
         self.control.environments.refuse_twin(facts.environment)
         refuse_other_letters(facts.environment.name, facts.environment.pointers, self.project.models)
+        pins = facts.sources.pins
         return replace(
             facts,
-            extents=self._extents(facts.sources),
-            ready_until=self._ready_until(facts.sources),
+            sources=replace(facts.sources, extents=self._extents(pins), ready_until=self._ready_until(pins)),
             rules=self.rules(),
-            settling=settling_by(self.control.rules.of(self.environment), facts.releases, facts.now),
+            settling=settling_by(self.control.rules.of(self.environment), facts.past.releases, facts.now),
             keeps_older=self.keeps_older,
         )
 

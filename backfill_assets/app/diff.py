@@ -228,13 +228,11 @@ def find_drift(context: Context, plan: Plan, facts: Facts) -> list[Drift]:
             continue  # the word is about a version that is not shown
         if name in plan.views:
             continue  # its tables stay, corrections and all
-        version, commit = context.project.fingerprints[name], facts.heads[name]
-        built = Segments.of_table(version, commit, facts.coverage[name].green)
+        version, commit = context.project.fingerprints[name], facts.tables.heads[name]
+        built = Segments.of_table(version, commit, facts.tables.coverage[name].green)
         if not built:
             continue
-        before = renamed_from(
-            facts.shown.get(name, UNKNOWN), context.project.signatures.get(name, UNKNOWN), kept.columns
-        )
+        before = renamed_from(facts.shown.signature(name), context.project.signatures.get(name, UNKNOWN), kept.columns)
         differ = context.engine().differing(context.project.models[name], kept.columns, pointer.segments, built, before)
         if differ:
             again = {

@@ -27,8 +27,8 @@ def find_faults(context: Context, facts: Facts) -> tuple[Fault, ...]:
     pointers = list(shown.pointers.values())
     proofs = rehearse(pointers, context.storage, context.log, None, footers=False)
     found = faults(context.project, shown, facts.standing, damages(context.project, proofs))
-    unread = unread_since(context.project, shown, facts.releases, facts.entries)
-    return (*found, *_stale(context, shown, facts.releases, unread))
+    unread = unread_since(context.project, shown, facts.past.releases, facts.tables.entries)
+    return (*found, *_stale(context, shown, facts.past.releases, unread))
 
 
 def stale_by_promotion(

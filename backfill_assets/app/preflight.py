@@ -65,7 +65,7 @@ def find_blocking(context: Context, plan: Plan, facts: Facts) -> tuple[Gap, ...]
     """Those of `find_gaps` that close the gate, where approvals are asked for."""
     if not context.rules(facts).rules.approvals.required:
         return ()
-    found = find_gaps(context, plan, facts.environment, facts.look(context.log))
+    found = find_gaps(context, plan, facts.environment, facts.tables.look(context.log))
     return tuple(gap for gap in found if gap.blocking)
 
 

@@ -95,7 +95,7 @@ def preview(context: Context, request: Request) -> Preview:
         impacts=plan_impacts(context, made, facts.environment),
         faults=find_faults(context, facts),
         ahead=obstacles_ahead(context, made, facts),
-        gaps=find_gaps(context, made, facts.environment, facts.look(context.log)),
+        gaps=find_gaps(context, made, facts.environment, facts.tables.look(context.log)),
         verdict=_verdict(context, request, made, facts),
         late=_late(context, facts, made),
         unbuildable=unbuildable,

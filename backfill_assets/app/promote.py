@@ -141,7 +141,7 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
         notes=(*context.rules().notes, *away_words(done.attempt.plan, facts)),
         amendment=done.attempt.amendment,
         waiting=_waiting(context, facts) if done.verdict.open and not (plan or done.verdict.pointers) else (),
-        stale=stale_by_promotion(context, before, done.environment, facts.entries) if done.verdict.open else (),
+        stale=stale_by_promotion(context, before, done.environment, facts.tables.entries) if done.verdict.open else (),
         left=by_name(left_to_do(context.control.proofs.of(each)) for each in done.packets) if done.moved else {},
     )
 

@@ -110,10 +110,10 @@ def _prove(
 
 def unreadable_rows(context: Context, facts: Facts, scope: Mapping[str, Ranges]) -> dict[str, dict[str, Ranges]]:
     """What of the published intervals that change cannot be read: by model, what is wrong with files and where."""
-    replaced = replaced_side(facts.environment, facts.taken_out).pointers
+    replaced = replaced_side(facts.environment, facts.past.taken_out).pointers
     pointers = [p for name, p in replaced.items() if name in scope]
     lost = damages(context.project, rehearse(pointers, context.storage, context.log, context.control.ledger))
-    for name, out in facts.taken_out.items():
+    for name, out in facts.past.taken_out.items():
         if out.removed and name in scope:
             lost[name] = {**lost.get(name, {}), REMOVED: out.removed}
     cut = {n: {what: part & scope[n] for what, part in problems.items()} for n, problems in lost.items()}

@@ -31,7 +31,7 @@ def _rules(context: Context, case: Case) -> Mapping[str, object]:
 
     Killed in between, owners of models that were never shown are recorded: the next promotion records them again.
     """
-    rules, moving, once = context.rules(case.facts), case.pointers, case.facts.out_of_sight
+    rules, moving, once = context.rules(case.facts), case.pointers, case.facts.past.out_of_sight
     if case.purpose in (Purpose.ROLLBACK, Purpose.JOIN) or not moving:
         wanted = None
     else:

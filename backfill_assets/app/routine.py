@@ -124,7 +124,7 @@ def _show_settled(context: Context, request: Request, built: Plan) -> Settled:
     """Show what is green of a plan of provisional intervals, with all that reads it, as far as it may still change."""
 
     def look() -> _Holding:
-        facts = replace(context.facts(), sources=built.sources)  # a revision is of one state of the sources
+        facts = context.facts().with_pins(built.sources)  # a revision is of one state of the sources
         late = find_unsettled(context)
 
         def asked(plan: Plan) -> Case:
@@ -181,7 +181,7 @@ def promote_green(context: Context) -> Promoted:
         verdict=done.verdict,
         held=done.attempt.held,
         notes=tuple(context.rules().notes),
-        stale=stale_by_promotion(context, before, done.environment, done.attempt.case.facts.entries)
+        stale=stale_by_promotion(context, before, done.environment, done.attempt.case.facts.tables.entries)
         if done.verdict.open
         else (),
     )

@@ -190,7 +190,7 @@ def read_status(context: Context) -> ProjectStatus:
     beats, here = read_heartbeats(context.warehouse), machine_name()
     found: list[ModelStatus] = []
     for name, model in models.items():
-        version, covered = context.project.fingerprints[name], facts.coverage[name]
+        version, covered = context.project.fingerprints[name], facts.tables.coverage[name]
         mine = entries.get((name, version), [])
         pointer = facts.environment.pointers.get(name)
         state = facts.standing.get(name) if pointer and pointer.version == version else None

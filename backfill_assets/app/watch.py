@@ -84,7 +84,7 @@ def find_outdated(context: Context, facts: Facts) -> dict[str, Ranges]:
         key = name, logic_of(version)
         seen[key] = seen.get(key, NOTHING) | segments.covers
     hidden = {
-        name: facts.coverage[name].built - seen.get((name, version), NOTHING)
+        name: facts.tables.coverage[name].built - seen.get((name, version), NOTHING)
         for name, version in facts.environment.versions.items()
         if context.project.fingerprints.get(name) == version
     }
@@ -97,13 +97,13 @@ def find_older_moves(context: Context, facts: Facts, plan: Plan) -> tuple[Notice
     other = [
         name
         for name, version in plan.moves
-        if name in facts.coverage
+        if name in facts.tables.coverage
         and facts.environment.versions.get(name) != version
         and name not in plan.patches
         and name not in plan.copies
     ]
     building = {stage.model: stage.intervals for stage in plan.work if isinstance(stage, Build)}
-    late = _built_before(context, facts, {n: facts.coverage[n].built - building.get(n, NOTHING) for n in other})
+    late = _built_before(context, facts, {n: facts.tables.coverage[n].built - building.get(n, NOTHING) for n in other})
     return tuple(
         Notice(
             kind=NoticeKind.LATE,
@@ -122,7 +122,7 @@ def _built_before(context: Context, facts: Facts, built: Mapping[str, Ranges]) -
     for name, part in built.items():
         model = context.project.models[name]
         if part and any(u.name in context.project.sources for u in model.upstreams):
-            segments = Segments.of_table(context.project.fingerprints[name], facts.heads[name], part)
+            segments = Segments.of_table(context.project.fingerprints[name], facts.tables.heads[name], part)
             waiting[name] = Pointer(
                 model=name, time_column=model.time_column, timestamps=False, columns=(), segments=segments
             )
@@ -178,5 +178,5 @@ def _read_sources(context: Context, project: Project, shown: Environment, facts:
         at=datetime.now(UTC),
         lasts=timedelta(hours=context.project.settings.watch_hours),
         loaded=facts.standing if facts and facts.environment == shown else None,
-        entries=facts.entries if facts else None,
+        entries=facts.tables.entries if facts else None,
     )

@@ -48,7 +48,7 @@ def declare_empty(
     found: dict[str, Ranges] = {}
     entries: list[Entry] = []
     for name in select_models(project, request.select):
-        model, have = project.models[name], facts.coverage[name]
+        model, have = project.models[name], facts.tables.coverage[name]
         missing = asked_of(project, facts, request, name) & model.expected(facts.now)
         older = kept_older(facts.environment.pointers.get(name), project.fingerprints[name])
         if missing := missing - have.complete - have.unaudited - older:
@@ -60,7 +60,7 @@ def declare_empty(
                     model=name,
                     version=project.fingerprints[name],
                     interval=part,
-                    table_commit=facts.heads[name],
+                    table_commit=facts.tables.heads[name],
                     reason=f"declared complete by {by}",
                     at=datetime.now(UTC),
                 )

@@ -88,9 +88,9 @@ def amend(
             if (new := _new_intervals(bounded, name, stored, facts, patches.get(name), gives))
         ),
         sources=tuple(
-            OtherSource(source=name, then=then, now=facts.sources[name])
+            OtherSource(source=name, then=then, now=facts.sources.pins[name])
             for name, then in stored.sources.items()
-            if name in facts.sources and not same_pin(then, facts.sources[name])
+            if name in facts.sources.pins and not same_pin(then, facts.sources.pins[name])
         ),
     )
 

@@ -17,20 +17,20 @@ from backfill_assets.plan.stages import Plan, PlanWarning
 
 def source_away(model: Model, facts: Facts) -> str:
     """A source that the model, or an audit of it, reads and that cannot be looked at; "" where there is none."""
-    return next((name for name in tables_read(model) if name in facts.away), "") if facts.away else ""
+    return next((name for name in tables_read(model) if name in facts.sources.away), "") if facts.sources.away else ""
 
 
 def refuse_away(plan: Plan, facts: Facts) -> None:
     """Raise why a source cannot be looked at where all of a plan waits for such ones."""
-    waits = [each.upstream for each in plan.blocked if each.upstream in facts.away]
+    waits = [each.upstream for each in plan.blocked if each.upstream in facts.sources.away]
     if waits and not plan.stages:
-        raise facts.away[waits[0]]
+        raise facts.sources.away[waits[0]]
 
 
 def away_sources(project: Project, facts: Facts, models: Collection[str]) -> tuple[PlanWarning, ...]:
     """A warning for each source that cannot be looked at and that one of these models, or an audit of it, reads."""
     found: list[PlanWarning] = []
-    for name, error in facts.away.items():
+    for name, error in facts.sources.away.items():
         source = project.sources[name]
         if readers := [m for m in project.models if m in models and name in tables_read(project.models[m])]:
             found.append(
@@ -48,7 +48,7 @@ def away_sources(project: Project, facts: Facts, models: Collection[str]) -> tup
 def away_words(plan: Plan, facts: Facts) -> tuple[str, ...]:
     """A line a model of a plan that waits for a source which cannot be looked at."""
     return tuple(
-        f"{each.model} waits for {each.upstream} {each.needs}: {facts.away[each.upstream].why}"
+        f"{each.model} waits for {each.upstream} {each.needs}: {facts.sources.away[each.upstream].why}"
         for each in plan.blocked
-        if each.upstream in facts.away
+        if each.upstream in facts.sources.away
     )

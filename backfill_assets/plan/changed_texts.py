@@ -6,8 +6,8 @@ new text and compared with the table, before anything that the text computes may
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from backfill_assets.core.digest import digest
 from backfill_assets.core.intervals import Ranges
@@ -51,6 +51,25 @@ class ChangedText:
     def trial_of_old(self) -> str:
         """The same by the text that built the version."""
         return revision_of(self.version, f"old{self.text[:8]}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Texts:
+    """What was built by other texts than the loaded ones, and what came of comparing them."""
+
+    changed: tuple[ChangedText, ...] = ()
+    checks: Checks = field(default_factory=dict[tuple[str, str, str], TextCheck])
+    """As far as somebody did."""
+
+    @property
+    def unchecked(self) -> tuple[ChangedText, ...]:
+        """Those that nobody tried yet, or that could not be computed when somebody did."""
+        return tuple(c for c in self.changed if (check := self.checks.get(c.key)) is None or check.error)
+
+    @property
+    def refuted(self) -> tuple[TextCheck, ...]:
+        """What was tried and is not equal."""
+        return tuple(k for c in self.changed if (k := self.checks.get(c.key)) is not None and not k.equal)
 
 
 def remedy(project: Project, model: str) -> str:
@@ -110,16 +129,6 @@ def changed_texts(
                 )
             )
     return tuple(found)
-
-
-def unchecked(found: Iterable[ChangedText], checks: Checks) -> tuple[ChangedText, ...]:
-    """Those that nobody tried yet, or that could not be computed when somebody did."""
-    return tuple(f for f in found if (check := checks.get(f.key)) is None or check.error)
-
-
-def refuted(found: Iterable[ChangedText], checks: Checks) -> tuple[TextCheck, ...]:
-    """What was tried and is not equal."""
-    return tuple(check for f in found if (check := checks.get(f.key)) is not None and not check.equal)
 
 
 def same_text(model: Model, definition: Mapping[str, object]) -> bool:

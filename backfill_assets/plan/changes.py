@@ -20,13 +20,13 @@ def changes_of(project: Project, facts: Facts) -> dict[str, TableChange]:
         if pointer is None:
             changes[name] = TableChange(category=Category.NEW)
         elif pointer.version == project.fingerprints[name]:
-            known = tuple(facts.shown.get(name, UNKNOWN).columns)
+            known = tuple(facts.shown.signature(name).columns)
             added, removed = view_changes(project, pointer, known if pointer.columns else ())
             kind = Category.REMOVAL if removed else Category.ADDITIVE if added else Category.UNCHANGED
             changes[name] = TableChange(category=kind, added=added, removed=removed)
-        elif UNKNOWN not in (facts.shown.get(name, UNKNOWN), project.signatures.get(name, UNKNOWN)):
+        elif UNKNOWN not in (facts.shown.signature(name), project.signatures.get(name, UNKNOWN)):
             there = [column for column, _ in pointer.columns]
-            changes[name] = change_between(facts.shown[name], project.signatures[name], there)
+            changes[name] = change_between(facts.shown.signatures[name], project.signatures[name], there)
         else:
             changes[name] = TableChange(category=Category.BREAKING, rows=True)
     return changes
@@ -35,7 +35,7 @@ def changes_of(project: Project, facts: Facts) -> dict[str, TableChange]:
 def unproved(project: Project, facts: Facts, name: str) -> tuple[str, ...]:
     """Why a model counts as changed where nobody knows what its shown version is made of; nothing otherwise."""
     pointer = facts.environment.pointers.get(name)
-    if pointer is None or pointer.version == project.fingerprints[name] or facts.shown.get(name, UNKNOWN) != UNKNOWN:
+    if pointer is None or pointer.version == project.fingerprints[name] or facts.shown.signature(name) != UNKNOWN:
         return ()
     return (
         f"nothing proves that {pointer.version}, which is shown, is what the code says: an earlier release recorded it"
@@ -45,7 +45,7 @@ def unproved(project: Project, facts: Facts, name: str) -> tuple[str, ...]:
 
 def other_days(project: Project, facts: Facts, name: str) -> tuple[str, ...]:
     """One sentence where the model's time zone is another than the shown version's; none otherwise."""
-    then, now = facts.zones.get(name, project.models[name].time_zone), project.models[name].time_zone
+    then, now = facts.shown.zones.get(name, project.models[name].time_zone), project.models[name].time_zone
     if then == now:
         return ()
     return (f"its days are those of {now or 'UTC'}; {facts.environment.name} shows it by those of {then or 'UTC'}",)
@@ -55,7 +55,7 @@ def without_days(project: Project, facts: Facts, name: str) -> tuple[str, ...]:
     """The same, and what is shown of days that are not there yet by the new ones."""
     said, model = other_days(project, facts, name), project.models[name]
     if gone := days_gone(project, facts, name, model.expected(facts.now)):
-        then = facts.zones[name] or "UTC"
+        then = facts.shown.zones[name] or "UTC"
         said += (
             f"{gone} by days of {then} is shown no more: by those of {model.time_zone or 'UTC'} it is not over, or not"
             " loaded, yet",
@@ -69,7 +69,7 @@ def days_gone(project: Project, facts: Facts, name: str, publish: Ranges) -> Ran
     pointer, model = facts.environment.pointers.get(name), project.models[name]
     if pointer is None or not other_days(project, facts, name):
         return NOTHING
-    then = replace(model.calendar, time_zone=facts.zones[name])
+    then = replace(model.calendar, time_zone=facts.shown.zones[name])
     meeting = Ranges.of(seen for part in publish if (seen := then.seen_from(model.calendar, part)))
     return (pointer.covers & meeting) - publish - model.expected(facts.now)
 
@@ -97,4 +97,4 @@ def reverts(project: Project, facts: Facts, name: str) -> str:
     pointer, version = facts.environment.pointers.get(name), project.fingerprints[name]
     if pointer is None or pointer.version == version:
         return ""
-    return facts.released.get(name, {}).get(version, "")
+    return facts.past.released.get(name, {}).get(version, "")

@@ -21,7 +21,7 @@ def deleted_models(project: Project, facts: Facts) -> tuple[PlanWarning, ...]:
 def _warning(project: Project, facts: Facts, name: str, alike: list[str]) -> PlanWarning:
     """`alike`: the models that have its version under another name."""
     shown = facts.environment
-    place, out = shown.name, taking_out(project, shown, facts.reads, [name])
+    place, out = shown.name, taking_out(project, shown, facts.shown.reads, [name])
     new = [n for n in alike if n not in shown.pointers]
     why = "they run what was promoted; no plan is about it"
     fix = f"put its file back, if that was not meant; else take it out of {place}: {out.steps}"

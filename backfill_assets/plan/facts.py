@@ -14,11 +14,11 @@ from backfill_assets.audits.reads import tables_read
 from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.errors import BackfillError
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
-from backfill_assets.core.model import Model, Project, Signature, Source
+from backfill_assets.core.model import UNKNOWN, Model, Project, Signature, Source
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments, logic_of
 from backfill_assets.plan.bounds import bounded
-from backfill_assets.plan.changed_texts import ChangedText, Checks, changed_texts
+from backfill_assets.plan.changed_texts import Texts, changed_texts
 from backfill_assets.plan.followed import ReadByNow, followed, read_by_now
 from backfill_assets.plan.lineage_changes import ColumnTexts, written_then
 from backfill_assets.plan.own_change import OwnChange, own_changes
@@ -33,82 +33,30 @@ from backfill_assets.state.rules import Rules, RulesInForce, declared_rules
 from backfill_assets.state.settling import Settling
 from backfill_assets.state.shown_state import ShownState, as_shown, shown_state
 from backfill_assets.state.tables import OneLook, TableLog, known_coverage, version_coverage
-from backfill_assets.state.text_checks import TextCheck
 from backfill_assets.state.versions import Version, VersionKey, beside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """What a plan is made from, besides the project: all read at one moment, before the plan is made."""
+class Tables:
+    """What there is of the versions that the code says, and of the models' revisions."""
 
-    now: datetime
-    environment: Environment
     coverage: Mapping[str, Coverage]
     """Of the version that the code says, for every model."""
     heads: Mapping[str, int]
     """The table commit that each coverage was seen at; -1 where there is no table."""
-    sources: Mapping[str, Mapping[str, object]]
-    """What each source is; of those that can be looked at."""
-    away: Mapping[str, BackfillError] = field(default_factory=dict[str, BackfillError])
-    """Why the others cannot: nothing is computed from these now."""
-    extents: Mapping[str, Interval | None] = field(default_factory=dict[str, Interval | None])
-    """From the first row to the last of the sources that bound what is expected of models."""
-    ready_until: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
-    """How far sources say that all their rows are there; of those that say it."""
     patched: Mapping[str, Coverage] = field(default_factory=dict[str, Coverage])
     """Of revisions, by their version; with `patched_heads`."""
     patched_heads: Mapping[str, int] = field(default_factory=dict[str, int])
-    standing: Mapping[str, ShownState] = field(default_factory=dict[str, ShownState])
-    """What is known of the rows that the environment shows of each model."""
-    shown: Mapping[str, Signature] = field(default_factory=dict[str, Signature])
-    """Of the version that the environment's pointer of a model shows."""
-    zones: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The time zone of its days; empty: UTC."""
-    algorithms: Mapping[str, int] = field(default_factory=dict[str, int])
-    """By which rules that signature was made."""
-    itself: Mapping[str, OwnChange] = field(default_factory=dict[str, OwnChange])
-    """What, besides upstream models, is other than in the version that is shown; of models whose code is another."""
-    rewritten: tuple[ChangedText, ...] = ()
-    """The models whose version was built by another text than the one that is loaded."""
-    text_checks: Checks = field(default_factory=dict[tuple[str, str, str], TextCheck])
-    """What came of comparing these, as far as somebody did."""
-    reads: ReadByNow = field(default_factory=ReadByNow)
-    """What the models that the environment shows read by now; of those whose version is known."""
-    written: Mapping[str, ColumnTexts] = field(default_factory=dict[str, ColumnTexts])
-    """What was written about the columns of the version that the environment's pointer of a model shows."""
-    spelled: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict[tuple[str, str], tuple[str, ...]])
-    """The names of the columns of each version's table, as it writes them."""
     entries: EntriesByVersion = field(default_factory=dict[tuple[str, str], list[Entry]])
     """What the ledger says of the tables of all models; but that batches began."""
-    versions: Mapping[tuple[str, str], BuiltVersion] = field(default_factory=dict[tuple[str, str], BuiltVersion])
-    """Every version that was ever built. Only looked up for a restatement of all versions; with `published`."""
-    published: Mapping[tuple[str, str], Segments] = field(default_factory=dict[tuple[str, str], Segments])
-    """What environments (other than those of plans) show of each version's table."""
-    released: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
-    """Model → versions that earlier releases showed, each with the newest of these; of models whose code is not what is
-    shown."""
-    out_of_sight: Mapping[str, Pointer] = field(default_factory=dict[str, Pointer])
-    """What a rollback took out of sight, as it was shown last: models, and intervals of models."""
-    taken_out: Mapping[str, TakenOut] = field(default_factory=dict[str, TakenOut])
-    """The whole models among these, with the release that did it."""
-    releases: Sequence[Release] = ()
-    """All of the environment, oldest first. They grow with the years, and are read once."""
-    rules: RulesInForce | None = None
-    """What decides whose approval counts; None: nobody looked."""
-    settling: Settling | None = None
-    """Which published intervals are provisional; None: nobody looked."""
-    keeps_older: bool = False
-    """Whether older logic that the environment shows stays: routine runs extend what is shown."""
+    spelled: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict[tuple[str, str], tuple[str, ...]])
+    """The names of the columns of each version's table, as it writes them."""
     seen: Mapping[VersionKey, int] = field(default_factory=dict[VersionKey, int])
     """The newest commit of each table that was looked at; -1 where there is none."""
 
     def look(self, log: TableLog) -> OneLook:
         """The logs, with the newest commits as they were seen."""
         return OneLook(log, dict(self.seen))
-
-    def rules_for(self, project: Project) -> Rules:
-        """The rules in force; what the project's files say where nobody looked."""
-        return self.rules.effective if self.rules else declared_rules(project)
 
     @property
     def lapsed(self) -> dict[str, Ranges]:
@@ -124,23 +72,105 @@ class Facts:
         """The table commit at which that was seen."""
         return self.patched_heads.get(version, self.heads[model])
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """What the sources were when somebody looked."""
+
+    pins: Mapping[str, Mapping[str, object]] = field(default_factory=dict[str, Mapping[str, object]])
+    """What each source is; of those that can be looked at."""
+    away: Mapping[str, BackfillError] = field(default_factory=dict[str, BackfillError])
+    """Why the others cannot: nothing is computed from these now."""
+    extents: Mapping[str, Interval | None] = field(default_factory=dict[str, Interval | None])
+    """From the first row to the last of the sources that bound what is expected of models."""
+    ready_until: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
+    """How far sources say that all their rows are there; of those that say it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What is recorded of the versions that the environment's pointers show, by model; of those that are known."""
+
+    signatures: Mapping[str, Signature] = field(default_factory=dict[str, Signature])
+    algorithms: Mapping[str, int] = field(default_factory=dict[str, int])
+    """By which rules that signature was made."""
+    zones: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The time zone of its days; empty: UTC."""
+    written: Mapping[str, ColumnTexts] = field(default_factory=dict[str, ColumnTexts])
+    """What was written about its columns."""
+    own_changes: Mapping[str, OwnChange] = field(default_factory=dict[str, OwnChange])
+    """What, besides upstream models, is other than in it; of models whose code is another."""
+    reads: ReadByNow = field(default_factory=ReadByNow)
+    """What these models read by now."""
+
+    def signature(self, model: str) -> Signature:
+        """UNKNOWN where nobody knows."""
+        return self.signatures.get(model, UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """What the environment's releases did."""
+
+    releases: Sequence[Release] = ()
+    """All, oldest first. They grow with the years, and are read once."""
+    released: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    """Model → versions that they showed, each with the newest of these; of models whose code is not what is shown."""
+    out_of_sight: Mapping[str, Pointer] = field(default_factory=dict[str, Pointer])
+    """What a rollback took out of sight, as it was shown last: models, and intervals of models."""
+    taken_out: Mapping[str, TakenOut] = field(default_factory=dict[str, TakenOut])
+    """The whole models among these, with the release that did it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What a plan is made from, besides the project: all read at one moment, before the plan is made."""
+
+    now: datetime
+    environment: Environment
+    standing: Mapping[str, ShownState] = field(default_factory=dict[str, ShownState])
+    """What is known of the rows that the environment shows of each model."""
+    shown: Shown = Shown()
+    tables: Tables
+    sources: Sources = Sources()
+    texts: Texts = field(default_factory=Texts)
+    past: Past = Past()
+    versions: Mapping[tuple[str, str], BuiltVersion] = field(default_factory=dict[tuple[str, str], BuiltVersion])
+    """Every version that was ever built. Only looked up for a restatement of all versions; with `published`."""
+    published: Mapping[tuple[str, str], Segments] = field(default_factory=dict[tuple[str, str], Segments])
+    """What environments (other than those of plans) show of each version's table."""
+    rules: RulesInForce | None = None
+    """What decides whose approval counts; None: nobody looked."""
+    settling: Settling | None = None
+    """Which published intervals are provisional; None: nobody looked."""
+    keeps_older: bool = False
+    """Whether older logic that the environment shows stays: routine runs extend what is shown."""
+
+    def rules_for(self, project: Project) -> Rules:
+        """The rules in force; what the project's files say where nobody looked."""
+        return self.rules.effective if self.rules else declared_rules(project)
+
+    def with_pins(self, pins: Mapping[str, Mapping[str, object]]) -> Facts:
+        """The facts, as if the sources were these."""
+        return replace(self, sources=replace(self.sources, pins=pins))
+
     def bounded(self, project: Project) -> Project:
         """The project, its models bounded by what they read."""
         project = self.with_shown_whole(project)
-        have = {name: coverage.built | coverage.empty for name, coverage in self.coverage.items()}
-        return bounded(project, self.extents, self.now, have, self.ready_until)
+        have = {name: coverage.built | coverage.empty for name, coverage in self.tables.coverage.items()}
+        return bounded(project, self.sources.extents, self.now, have, self.sources.ready_until)
 
     def provisional(self, model: Model) -> Ranges:
         """What of a model is shown provisionally, by the days that are shown."""
         pointer = self.environment.pointers.get(model.name)
         if pointer is None or self.settling is None:
             return NOTHING
-        calendar = replace(model.calendar, time_zone=self.zones.get(model.name, model.time_zone))
+        calendar = replace(model.calendar, time_zone=self.shown.zones.get(model.name, model.time_zone))
         return self.settling.provisional(model.name, calendar, pointer.covers)
 
     def with_shown_whole(self, project: Project) -> Project:
         """The project, its models over where the environment shows them whole."""
-        return with_shown_whole(project, self.environment.pointers, self.standing, self.zones)
+        return with_shown_whole(project, self.environment.pointers, self.standing, self.shown.zones)
 
 
 class SourcePins(Protocol):
@@ -177,17 +207,7 @@ def read_facts(
     read = {table for name in names for table in tables_read(project.models[name])}
     sources, away = pinned(pins, [source for name, source in project.sources.items() if name in read])
     revisions = [key for key in groups if groups[key] and key[1] != logic_of(key[1]) and key[0] in names]
-    patched = {
-        version: known_coverage(
-            groups[name, version],
-            log,
-            model=name,
-            version=version,
-            audits=audits_digest(project.models[name]),
-            over=project.models[name].over(now),
-        )
-        for name, version in revisions
-    }
+    patched = {key[1]: _covered(project, groups, log, key, now) for key in revisions}
     coverage = {
         name: as_shown(covered, project.fingerprints[name], shown.pointers.get(name), states.get(name))
         for name, (covered, _) in seen.items()
@@ -200,28 +220,32 @@ def read_facts(
     facts = Facts(
         now=now,
         environment=shown,
-        shown={name: record.signature for name, record in recorded.items()},
-        zones=zones,
-        algorithms={name: record.algorithm for name, record in recorded.items()},
-        itself=own_changes(project, shown, recorded),
-        written={name: written_then(record.definition) for name, record in recorded.items()},
-        spelled={key: tuple(c for c, _ in record.columns) for key, record in versions.items() if key[0] in names},
-        released=_released(project, shown, releases, names),
-        out_of_sight=last,
-        taken_out=taken_out(releases, last, shown.removals),
-        releases=releases,
         standing=states,
-        entries=groups,
-        coverage=coverage,
-        heads=heads,
-        rewritten=others,
-        text_checks=checks,
-        reads=read_by_now(project, shown, versions, followed(project, shown, versions, checks)),
-        sources=sources,
-        away=away,
-        patched={version: covered for version, (covered, _) in patched.items()},
-        patched_heads={version: head for version, (_, head) in patched.items()},
-        seen=log.heads,
+        shown=Shown(
+            signatures={name: record.signature for name, record in recorded.items()},
+            algorithms={name: record.algorithm for name, record in recorded.items()},
+            zones=zones,
+            written={name: written_then(record.definition) for name, record in recorded.items()},
+            own_changes=own_changes(project, shown, recorded),
+            reads=read_by_now(project, shown, versions, followed(project, shown, versions, checks)),
+        ),
+        tables=Tables(
+            coverage=coverage,
+            heads=heads,
+            patched={version: covered for version, (covered, _) in patched.items()},
+            patched_heads={version: head for version, (_, head) in patched.items()},
+            entries=groups,
+            spelled={key: tuple(c for c, _ in record.columns) for key, record in versions.items() if key[0] in names},
+            seen=log.heads,
+        ),
+        sources=Sources(pins=sources, away=away),
+        texts=Texts(changed=others, checks=checks),
+        past=Past(
+            releases=releases,
+            released=_released(project, shown, releases, names),
+            out_of_sight=last,
+            taken_out=taken_out(releases, last, shown.removals),
+        ),
     )
     if not every_version:
         return facts
@@ -325,7 +349,7 @@ def shown_states(
 
 def _coverages(
     project: Project,
-    groups: Mapping[tuple[str, str], Sequence[Entry]],
+    groups: EntriesByVersion,
     log: TableLog,
     names: Sequence[str],
     now: datetime,
@@ -333,13 +357,16 @@ def _coverages(
     """What there is of each model's version of the code, and the table commit that this was seen at."""
 
     def one(name: str) -> tuple[Coverage, int]:
-        version = project.fingerprints[name]
-        entries = groups.get((name, version), [])
-        if not entries:
-            return Coverage(), -1
-        digest = audits_digest(project.models[name])
-        over = project.models[name].over(now)
-        return known_coverage(entries, log, model=name, version=version, audits=digest, over=over)
+        return _covered(project, groups, log, (name, project.fingerprints[name]), now)
 
     with ThreadPoolExecutor(max_workers=8) as pool:
         return dict(zip(names, pool.map(one, names), strict=True))
+
+
+def _covered(
+    project: Project, groups: EntriesByVersion, log: TableLog, key: VersionKey, now: datetime
+) -> tuple[Coverage, int]:
+    entries, model = groups.get(key, []), project.models[key[0]]
+    if not entries:
+        return Coverage(), -1
+    return known_coverage(entries, log, model=key[0], version=key[1], audits=audits_digest(model), over=model.over(now))

@@ -109,9 +109,9 @@ def sources_without(
     for each in (name, *reach([name], lambda n: upstream_models(project, project.models[n]))):
         timed = [u.name for u in project.models[each].upstreams if u.name in project.sources]
         timed = [source for source in timed if project.sources[source].time_column]
-        if not timed or any(source not in facts.extents for source in timed):
+        if not timed or any(source not in facts.sources.extents for source in timed):
             continue
-        there = Ranges.of(Cadence.DAILY.cover(e) for source in timed if (e := facts.extents[source]))
+        there = Ranges.of(Cadence.DAILY.cover(e) for source in timed if (e := facts.sources.extents[source]))
         if part := lost - there:
             found.append((tuple(timed), part))
             lost = lost - part

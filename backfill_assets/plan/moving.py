@@ -34,7 +34,7 @@ def move_stages(
     for name, version in moves:
         if pointer := shown.pointers.get(name):
             others = pointer.covers if name in cut else rewrites(pointer, version, patches.get(name))
-        elif last := facts.out_of_sight.get(name):
+        elif last := facts.past.out_of_sight.get(name):
             others = last.segments.in_other_tables(version).covers | last.covers & building.get(name, NOTHING)
         else:
             others = NOTHING

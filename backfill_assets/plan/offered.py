@@ -101,7 +101,7 @@ def _in_the_way(project: Project, facts: Facts, plan: Plan) -> str:
     for name, patch in plan.patches.items():
         model, upstreams = project.models[name], upstream_models(project, project.models[name])
         there = {up: _there(project, facts, plan, up) for up in upstreams}
-        missing = patch.intervals - facts.of(name, patch.version).complete
+        missing = patch.intervals - facts.tables.of(name, patch.version).complete
         _, waits = ready(model, missing, upstreams, there, now=facts.now, ignore_cron=plan.request.ignore_cron)
         for up, (_, lack) in waits.items():
             return f"{name} reads {lack} of {up}, which {facts.environment.name} lacks: backfill routine first"
@@ -113,7 +113,7 @@ def _there(project: Project, facts: Facts, plan: Plan, name: str) -> Ranges:
     if patch := plan.patches.get(name):
         return patch.below.covers | patch.intervals
     kept = kept_older(facts.environment.pointers.get(name), project.fingerprints[name])
-    return facts.coverage[name].complete | kept
+    return facts.tables.coverage[name].complete | kept
 
 
 def _between(project: Project, changed: Sequence[str], new: Sequence[str]) -> str:

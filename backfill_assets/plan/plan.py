@@ -17,7 +17,7 @@ from backfill_assets.plan.away import away_sources, source_away
 from backfill_assets.plan.bounds import cut_offs
 from backfill_assets.plan.build_stage import build_stage
 from backfill_assets.plan.category import Category, TableChange
-from backfill_assets.plan.changed_texts import ChangedText, unchecked
+from backfill_assets.plan.changed_texts import ChangedText
 from backfill_assets.plan.changes import changes_of, other_days, reverts, views
 from backfill_assets.plan.copied import NO_COPY, Copied
 from backfill_assets.plan.deleted_models import deleted_models
@@ -76,7 +76,13 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
 def _restated(project: Project, facts: Facts, request: Request) -> Plan:
     """Published days are computed again."""
     patches = restatement(
-        project, facts.environment, request.restate, facts.sources, facts.now, facts.lapsed, facts.itself
+        project,
+        facts.environment,
+        request.restate,
+        facts.sources.pins,
+        facts.now,
+        facts.tables.lapsed,
+        facts.shown.own_changes,
     )
     asked = list(dict.fromkeys(name for name, _ in request.restate))
     refuse_mixing(project, facts.environment, patches, asked)
@@ -86,7 +92,7 @@ def _restated(project: Project, facts: Facts, request: Request) -> Plan:
         _refuse_missing_inputs(_waiting(project, facts, request, patches))
     if request.where or request.ids:
         shown = facts.environment.pointers
-        stale = stale_inputs(project, facts.environment, facts.entries)
+        stale = stale_inputs(project, facts.environment, facts.tables.entries)
         patches = with_scope(project, patches, asked, request, shown, facts.standing, stale)
     plan = _patched(project, facts, request, patches, dict.fromkeys(asked, "computed again, as asked"))
     if request.all_versions:
@@ -136,7 +142,7 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
     if not ranged and not facts.keeps_older:
         away = [name for name, model in project.models.items() if source_away(model, facts)]
         there = [name for name in selected if name not in {*away, *reach(away, project.downstream)}]
-        replacing = completion(project, facts.environment, there, facts.now, facts.lapsed)
+        replacing = completion(project, facts.environment, there, facts.now, facts.tables.lapsed)
     names = tuple(name for name in project.models if name in {*selected, *replacing})
     refuse_unpublished_inputs(project, facts.environment, replacing, names)
     mine = {name: changes[name] for name in names}
@@ -184,7 +190,7 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
         stages=tuple(stages),
         blocked=tuple(walk.blocked),
         kept=walk.kept,
-        sources=facts.sources,
+        sources=facts.sources.pins,
         patches=replacing,
         changes=mine,
         because=because(project, facts, names, changes),
@@ -238,12 +244,13 @@ class _Walk:
     def __post_init__(self) -> None:
         pointers, versions = self.facts.environment.pointers, self.project.fingerprints
         self.staying = {name: kept_older(pointers.get(name), versions[name]) for name in self.project.models}
-        self.complete = {n: self.facts.coverage[n].complete | stays for n, stays in self.staying.items()}
+        self.complete = {n: self.facts.tables.coverage[n].complete | stays for n, stays in self.staying.items()}
 
     def replace_older(self, name: str, replacing: Mapping[str, Patch]) -> None:
         """Build in a revision what is shown of a model in older logic."""
         project, facts, patch = self.project, self.facts, replacing[name]
-        model, pointer, lapsed = project.models[name], facts.environment.pointers[name], facts.coverage[name].lapsed
+        model, pointer = project.models[name], facts.environment.pointers[name]
+        lapsed = facts.tables.coverage[name].lapsed
         later = self.later[name] = to_come(model, pointer, lapsed, facts.now)
         reason = replaced_reason(facts, model, replacing) + (f"; {later} follows by the next plan" if later else "")
         self.stages.extend(_patch_stages(project, facts, name, patch, reason))
@@ -255,12 +262,12 @@ class _Walk:
         """Audit and build what is missing of a model's version; `copied`: what of it can be, where it is shown under
         other names."""
         project, facts, request = self.project, self.facts, self.request
-        model, version, have = project.models[name], project.fingerprints[name], facts.coverage[name]
+        model, version, have = project.models[name], project.fingerprints[name], facts.tables.coverage[name]
         in_range = asked_of(project, facts, request, name)
         want = in_range if name in dict(request.strategies) else in_range - self.staying[name]
         if request.ignore_cron:
             now = _upstreams_now(project, facts, model, self.building)
-            have = have.without(outdated_partial(model, have, now, facts.sources))
+            have = have.without(outdated_partial(model, have, now, facts.sources.pins))
         self.asked = self.asked | in_range
         away = source_away(model, facts)
         recheck = NOTHING if away else want & have.unaudited
@@ -346,7 +353,7 @@ def _patched(
         stages.extend(move_stages(project, facts, moves, patches))
     changes = changes or {}
     touched = {name: change for name, change in changes.items() if name in patches}
-    done = {name: patch.intervals & facts.of(name, patch.version).complete for name, patch in patches.items()}
+    done = {name: patch.intervals & facts.tables.of(name, patch.version).complete for name, patch in patches.items()}
     return Plan(
         environment=facts.environment.name,
         now=facts.now,
@@ -355,7 +362,7 @@ def _patched(
         stages=tuple(stages),
         blocked=blocked,
         kept={n: "this plan changes nothing in it" for n in project.models if n not in patches},
-        sources=facts.sources,
+        sources=facts.sources.pins,
         patches=patches,
         changes=touched,
         because=because(project, facts, patches, changes),
@@ -378,12 +385,12 @@ def _waiting(project: Project, facts: Facts, request: Request, patches: Mapping[
     """What of patches waits for days of models that they read."""
     pointers, found = facts.environment.pointers, list[Blocked]()
     complete = {
-        name: facts.coverage[name].complete | kept_older(pointers.get(name), project.fingerprints[name])
+        name: facts.tables.coverage[name].complete | kept_older(pointers.get(name), project.fingerprints[name])
         for name in project.models
     }
     for name in (name for name in project.models if name in patches):
         model, patch = project.models[name], patches[name]
-        have = facts.of(name, patch.version)
+        have = facts.tables.of(name, patch.version)
         missing = patch.intervals - have.complete - have.unaudited
         upstreams = upstream_models(project, model)
         good, waiting = ready(model, missing, upstreams, complete, now=facts.now, ignore_cron=request.ignore_cron)
@@ -430,9 +437,9 @@ def _patch_stages(
     project: Project, facts: Facts, name: str, patch: Patch, reason: str, waits: Ranges = NOTHING
 ) -> Iterator[Stage]:
     """What is to be audited and built of a patch, but for what `waits`."""
-    model, have = project.models[name], facts.of(name, patch.version)
+    model, have = project.models[name], facts.tables.of(name, patch.version)
     if (away := source_away(model, facts)) and patch.intervals - have.complete:
-        raise facts.away[away]
+        raise facts.sources.away[away]
     if recheck := patch.intervals & have.unaudited:
         yield AuditStage(model=name, version=patch.version, intervals=recheck, count=recheck.count(model.cadence))
     if missing := patch.intervals - have.complete - have.unaudited - waits:
@@ -441,12 +448,12 @@ def _patch_stages(
 
 def _begun(facts: Facts, changed: Collection[str], reverted: Collection[str]) -> dict[str, Ranges]:
     """What there is already of the changed models' new versions; a revert finds the tables of its first time."""
-    return {name: facts.coverage[name].complete for name in changed if name not in reverted}
+    return {name: facts.tables.coverage[name].complete for name in changed if name not in reverted}
 
 
 def _texts(facts: Facts, models: Collection[str]) -> tuple[ChangedText, ...]:
     """What of these models has to be tried on data before it counts as unchanged."""
-    return tuple(t for t in unchecked(facts.rewritten, facts.text_checks) if t.model in models)
+    return tuple(t for t in facts.texts.unchecked if t.model in models)
 
 
 def _rewired(project: Project, facts: Facts, changes: Mapping[str, TableChange]) -> tuple[LineageChange, ...]:
@@ -454,12 +461,12 @@ def _rewired(project: Project, facts: Facts, changes: Mapping[str, TableChange])
     return tuple(
         found
         for name, change in changes.items()
-        if change.category not in (Category.NEW, Category.UNCHANGED) and name in facts.shown
+        if change.category not in (Category.NEW, Category.UNCHANGED) and name in facts.shown.signatures
         for found in lineage_changes(
             name,
-            facts.shown[name],
+            facts.shown.signatures[name],
             project.signatures.get(name, UNKNOWN),
-            facts.written.get(name, {}),
+            facts.shown.written.get(name, {}),
             written_in(project.models[name]),
             describe(project),
         )
@@ -494,8 +501,8 @@ def _check_range(request: Request) -> None:
 
 def _reads_declared_empty(facts: Facts, model: Model, upstreams: Mapping[str, Model], want: Ranges) -> bool:
     """Whether the gate would refuse the model: what is wanted of it, or what that reads, is declared empty in part."""
-    return bool(want & facts.coverage[model.name].empty) or any(
-        needed(model, upstream, part) & facts.coverage[name].empty
+    return bool(want & facts.tables.coverage[model.name].empty) or any(
+        needed(model, upstream, part) & facts.tables.coverage[name].empty
         for name, upstream in upstreams.items()
         for part in want
     )
@@ -508,9 +515,9 @@ def _upstreams_now(
         name: UpstreamNow(
             model=upstream,
             version=project.fingerprints[name],
-            have=facts.coverage[name],
+            have=facts.tables.coverage[name],
             over=segments_beside(
-                facts.environment.pointers.get(name), project.fingerprints[name], facts.coverage[name]
+                facts.environment.pointers.get(name), project.fingerprints[name], facts.tables.coverage[name]
             ),
             building=building.get(name, Ranges()),
         )
@@ -527,7 +534,7 @@ def _moves(project: Project, facts: Facts, request: Request, name: str, complete
     if pointer is None or not complete:
         return bool(complete)
     shown = pointer.segments.in_table(project.fingerprints[name])
-    own, have = shown.covers & complete, facts.coverage[name]
+    own, have = shown.covers & complete, facts.tables.coverage[name]
     return (
         bool(rewrites(pointer, project.fingerprints[name]))
         or bool(complete - pointer.covers)

@@ -29,13 +29,15 @@ def renaming(project: Project, facts: Facts, name: str) -> Copied | None:
     """What of a model is shown that its code computes under other names, and does nothing else to; None where nothing
     is, or nobody can prove it."""
     pointer = facts.environment.pointers.get(name)
-    if pointer is None or pointer.version == project.fingerprints[name] or facts.algorithms.get(name) != ALGORITHM:
+    if pointer is None or pointer.version == project.fingerprints[name]:
+        return None
+    if facts.shown.algorithms.get(name) != ALGORITHM:
         return None
     if any(name in (word.model, *word.reaches) for word in project.overrides.values()):
         return None
     if not _same_upstreams(project, facts, project.models[name]):
         return None
-    columns = _paired(facts.shown.get(name, UNKNOWN), project.signatures.get(name, UNKNOWN), pointer)
+    columns = _paired(facts.shown.signature(name), project.signatures.get(name, UNKNOWN), pointer)
     segments = _good(project, project.models[name], pointer, facts.standing.get(name, ShownState()))
     if not columns or not segments or _another_key(project.models[name], columns):
         return None
@@ -47,7 +49,7 @@ def still_copied(project: Project, facts: Facts, name: str, planned: Copied, int
     found = renaming(project, facts, name)
     if found is None or (found.version, found.columns) != (planned.version, planned.columns):
         return NO_COPY
-    fit = can_be_copied(project.models[name], intervals, facts.coverage[name].refused, facts.now)
+    fit = can_be_copied(project.models[name], intervals, facts.tables.coverage[name].refused, facts.now)
     return found.cut(planned.covers & fit)
 
 

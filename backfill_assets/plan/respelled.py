@@ -27,7 +27,7 @@ def respelled(project: Project, facts: Facts, moves: Iterable[tuple[str, str]]) 
     found: dict[str, Respelled] = {}
     for name, version in moves:
         pointer = facts.environment.pointers.get(name)
-        written = facts.spelled.get((name, version)) or [c.name for c in project.columns.get(name, ())]
+        written = facts.tables.spelled.get((name, version)) or [c.name for c in project.columns.get(name, ())]
         if pointer is not None and (other := in_other_letters([c for c, _ in pointer.columns], written)):
             found[name] = other
     return found

@@ -38,7 +38,7 @@ def build_reason(project: Project, facts: Facts, name: str, have: Coverage, miss
 
 def shown_before(facts: Facts, name: str) -> str:
     """That a model was shown until a release took it out of sight; "" where it is shown, or never was."""
-    out = facts.taken_out.get(name)
+    out = facts.past.taken_out.get(name)
     return f"shown before, until release {out.release} (taken out of {facts.environment.name})" if out else ""
 
 
@@ -87,7 +87,7 @@ def kept_reason(project: Project, facts: Facts, name: str, change: TableChange, 
 
 def _corrected(project: Project, facts: Facts, name: str, release: str) -> Ranges:
     """What a release showed of a model in other tables than that of the loaded version: restated, or settled."""
-    moves = [move for each in facts.releases if each.id == release for move in each.moves if move.model == name]
+    moves = [move for each in facts.past.releases if each.id == release for move in each.moves if move.model == name]
     shown = [move.after.segments for move in moves if move.after]
     return shown[0].in_other_tables(project.fingerprints[name]).covers if shown else NOTHING
 
@@ -99,7 +99,7 @@ def because(
     found = {
         name: without_days(project, facts, name)
         or unproved(project, facts, name)
-        or reasons(project, name, changes, facts.itself.get(name))
+        or reasons(project, name, changes, facts.shown.own_changes.get(name))
         for name in names
     }
     return {name: said for name, said in found.items() if said}

@@ -10,7 +10,7 @@ from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Override, Project
 from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.category import Category
-from backfill_assets.plan.changed_texts import refuted, remedy
+from backfill_assets.plan.changed_texts import remedy
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan, PlanWarning
 from backfill_assets.sql.types import in_yaml, same_type
@@ -59,7 +59,7 @@ def refuted_texts(project: Project, facts: Facts, models: Collection[str]) -> tu
             why=f"compared in {check.intervals}, it differs in {check.differ}; nothing is built by it",
             fix=remedy(project, check.model),
         )
-        for check in refuted(facts.rewritten, facts.text_checks)
+        for check in facts.texts.refuted
         if check.model in models and not check.error
     )
 
@@ -139,7 +139,7 @@ def _meant(column: str, known: Mapping[str, str]) -> str:
 
 
 def _without_rows(project: Project, facts: Facts, name: str) -> Ranges:
-    have, pointer = facts.coverage[name], facts.environment.pointers.get(name)
+    have, pointer = facts.tables.coverage[name], facts.environment.pointers.get(name)
     if not have.hollow:
         return NOTHING
     if pointer is None or pointer.version != project.fingerprints[name]:

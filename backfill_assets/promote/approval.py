@@ -89,7 +89,7 @@ def subject(
         wanted = scope.get(pointer.model, NOTHING)
         for segment in pointer.segments:
             part = wanted & Ranges((segment.interval,))
-            for interval, entry in facts.of(pointer.model, segment.version).batches(part):
+            for interval, entry in facts.tables.of(pointer.model, segment.version).batches(part):
                 rows.append(
                     [pointer.model, segment.version, str(interval), entry.batch, entry.table_commit, entry.inputs]
                 )

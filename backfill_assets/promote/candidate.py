@@ -56,6 +56,6 @@ def known_target(project: Project, facts: Facts, target: PlanTarget) -> Coverage
     """What there is of a target; None when the facts are not about it: it is a version of other code."""
     fingerprint = project.fingerprints.get(target.model)
     if fingerprint == target.version:
-        return facts.coverage[target.model]
+        return facts.tables.coverage[target.model]
     # A revision of what the code says may have no batch yet.
-    return facts.patched.get(target.version, Coverage() if fingerprint == logic_of(target.version) else None)
+    return facts.tables.patched.get(target.version, Coverage() if fingerprint == logic_of(target.version) else None)

@@ -107,18 +107,18 @@ class Cases:
         versions = self.control.versions.all() if gone else {}
         then = {p.model: model_then(self.project, versions, p.model, p.version) for p in gone}
         deleted = {name: model for name, model in then.items() if model is not None}
-        history = without(self.history, facts.away)
+        history = without(self.history, facts.sources.away)
         return older_reads(self.project, facts, moving, deleted, entries, history, frozen, building)
 
     def _reviews(self, facts: Facts, versions: Mapping[tuple[str, str], Version]) -> tuple[PlanReview, ...]:
         """What is known of all open plans that the loaded code is of."""
         records = [r for r in self.control.plans.all() if r.live and r.environment == facts.environment.name]
-        replaced = replacements(facts.releases)
+        replaced = replacements(facts.past.releases)
         return tuple(self._review(facts, r, replaced, versions) for r in records if self.is_ours(facts, r))
 
     def review(self, facts: Facts, record: PlanRecord) -> PlanReview:
         """A stored plan with what it would show, and what was found out and said about it."""
-        return self._review(facts, record, replacements(facts.releases), self.control.versions.all())
+        return self._review(facts, record, replacements(facts.past.releases), self.control.versions.all())
 
     def _review(
         self,

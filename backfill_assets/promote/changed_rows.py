@@ -61,7 +61,7 @@ def find_changed_rows(
 def _back_in_sight(facts: Facts, before: Pointer, pointer: Pointer, log: TableLog, cadence: Cadence) -> Ranges:
     """What would be other rows than those that a rollback took out of sight, of a model that is shown. Rows of the
     logic that it went back to are growth of that, where those were of another one."""
-    last = facts.out_of_sight.get(pointer.model)
+    last = facts.past.out_of_sight.get(pointer.model)
     if last is None:
         return NOTHING
     back = _since_last_shown(facts, pointer, log, cadence) & pointer.covers
@@ -76,7 +76,7 @@ def _back_in_sight(facts: Facts, before: Pointer, pointer: Pointer, log: TableLo
 def _since_last_shown(facts: Facts, pointer: Pointer, log: TableLog, cadence: Cadence) -> Ranges:
     """What would be other rows than those that readers saw last of a model that is out of sight. Of a table that the
     janitor removed, or that cannot be read, nobody can tell: a new one counts its commits from 0 again."""
-    last = facts.out_of_sight.get(pointer.model)
+    last = facts.past.out_of_sight.get(pointer.model)
     if last is None:
         return NOTHING
     removed = Ranges.of(s.interval for s in last.segments if (last.model, s.version) in facts.environment.removals)

@@ -16,7 +16,7 @@ from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import logic_of
 from backfill_assets.core.wording import amount_of, listed
-from backfill_assets.plan.changed_texts import refuted, remedy, unchecked
+from backfill_assets.plan.changed_texts import remedy
 from backfill_assets.plan.changes import asked_about
 from backfill_assets.plan.commands import (
     accept_option,
@@ -125,11 +125,11 @@ def from_rows(case: Case) -> Iterator[Obstacle]:
     for w in case.wanted.wanted:
         model = case.project.models[w.model]
         for name, upstream in upstream_models(case.project, model).items():
-            if w.patched or not (empty := case.facts.coverage[name].empty):
+            if w.patched or not (empty := case.facts.tables.coverage[name].empty):
                 continue
             hollow = Ranges.of(
                 unit
-                for part, entry in case.facts.coverage[w.model].batches(w.publish)
+                for part, entry in case.facts.tables.coverage[w.model].batches(w.publish)
                 if read_version(entry, name) == case.project.fingerprints[name]
                 for unit in model.cadence.split(part)
                 if needed(model, upstream, unit) & empty
@@ -181,7 +181,7 @@ def of_known_sources(case: Case) -> Iterator[Obstacle]:
         return
     for pointer in case.wanted.pointers:
         model = case.project.models.get(pointer.model)
-        for name, error in case.facts.away.items():
+        for name, error in case.facts.sources.away.items():
             if model is not None and any(upstream.name == name for upstream in model.upstreams):
                 what = f"may be older than what is shown, as {name} cannot be looked at ({error.why}):"
                 yield Obstacle(model=model.name, what=what, intervals=pointer.covers, remedy=error.fix)
@@ -252,7 +252,7 @@ def _with_upstream(case: Case, found: Mismatch) -> str:
         return f"{name} waits for {listed(waits)}: promote both when it is built"
     both = f"--select {found.upstream}+"
     together = f"promote both together: backfill apply {both}, then backfill promote {both}"
-    if (own := case.facts.itself.get(name)) and own.code:
+    if (own := case.facts.shown.own_changes.get(name)) and own.code:
         return f"{together}; the code has another {name} than {shown} shows: merge that first, if it is somebody else's"
     return together
 
@@ -260,7 +260,7 @@ def _with_upstream(case: Case, found: Mismatch) -> str:
 def _back_or_out(case: Case, name: str) -> str:
     """What is done about a model that is shown and that the code does not have."""
     shown, gone = case.environment.name, f"the code has no {name} any more"
-    out = taking_out(case.project, case.environment, case.facts.reads, [name])
+    out = taking_out(case.project, case.environment, case.facts.shown.reads, [name])
     if not out.held:
         return f"{gone}: put its file back, or take it out of {shown}: {out.command}"
     return f"{gone}, and {', '.join(out.held)} reads it as {shown} shows it: {out.steps}"
@@ -268,7 +268,7 @@ def _back_or_out(case: Case, name: str) -> str:
 
 def _closed(case: Case, name: str) -> Ranges:
     """What there is by now of a model's intervals that are over."""
-    return case.facts.coverage[name].complete.until(case.project.models[name].over(case.facts.now))
+    return case.facts.tables.coverage[name].complete.until(case.project.models[name].over(case.facts.now))
 
 
 def way_back(case: Case) -> Iterator[Obstacle]:
@@ -318,7 +318,7 @@ def _copied_before(case: Case) -> dict[str, Ranges]:
     """Model → what would move of it and was copied from rows that others took the place of since."""
     found: dict[str, Ranges] = {}
     for pointer in case.pointers:
-        have, shown = case.facts.coverage.get(pointer.model), case.facts.standing.get(pointer.model)
+        have, shown = case.facts.tables.coverage.get(pointer.model), case.facts.standing.get(pointer.model)
         own = Ranges.of(s.interval for s in pointer.segments if s.version == pointer.version)
         if have and shown and (left := outdated(have, shown) & own):
             found[pointer.model] = left
@@ -332,7 +332,7 @@ def scopes_as_shown(case: Case) -> Iterator[Obstacle]:
     for pointer in case.pointers:
         shown = case.facts.standing.get(pointer.model, ShownState())
         for segment in pointer.segments:
-            have = case.facts.patched.get(segment.version, Coverage())
+            have = case.facts.tables.patched.get(segment.version, Coverage())
             if left := changed_beside(have, segment.version, shown) & Ranges((segment.interval,)):
                 yield Obstacle(
                     model=pointer.model,
@@ -404,14 +404,15 @@ def legible(case: Case) -> Iterator[Obstacle]:
 def texts_hold(case: Case) -> Iterator[Obstacle]:
     """Where another text built the version that counts as the code's, both were compared, and gave the same rows."""
     moving = {(p.model, p.version) for p in case.pointers} | _vouched_beside(case)
-    found = [r for r in case.facts.rewritten if (r.model, r.version) in moving]
-    for one in unchecked(found, case.facts.text_checks):
+    changed = tuple(c for c in case.facts.texts.changed if (c.model, c.version) in moving)
+    texts = replace(case.facts.texts, changed=changed)
+    for one in texts.unchecked:
         yield Obstacle(
             model=one.model,
             what=f"counts as unchanged, but another text of it built {one.version}, and the two were not compared",
             remedy=apply_command(case.request, one.model),
         )
-    for check in refuted(found, case.facts.text_checks):
+    for check in texts.refuted:
         if not check.error:
             yield Obstacle(
                 model=check.model,

@@ -12,7 +12,6 @@ from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import UNKNOWN, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import logic_of
-from backfill_assets.plan.changed_texts import refuted
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen import Frozen
@@ -107,16 +106,17 @@ def forecast_obstacles(case: Case, plan: Plan, older: OlderOf) -> tuple[Obstacle
 
 def _as_built(facts: Facts, project: Project, plan: Plan) -> Facts:
     """The facts when the plan's work is done. A text that is not tried yet counts as equal."""
-    coverage, patched = dict(facts.coverage), dict(facts.patched)
+    coverage, patched = dict(facts.tables.coverage), dict(facts.tables.patched)
     for stage in plan.work:
         of = coverage if stage.version == project.fingerprints[stage.model] else patched
         key = stage.model if of is coverage else stage.version
         have = of.get(key, Coverage())
         of[key] = replace(have, green=have.green | stage.intervals, unaudited=have.unaudited - stage.intervals)
-    wrong = {(c.model, c.version) for c in refuted(facts.rewritten, facts.text_checks) if not c.error}
-    rewritten = tuple(r for r in facts.rewritten if (r.model, r.version) in wrong)
-    heads = {**{s.version: 0 for s in plan.work}, **facts.patched_heads}
-    return replace(facts, coverage=coverage, patched=patched, patched_heads=heads, rewritten=rewritten)
+    wrong = {(c.model, c.version) for c in facts.texts.refuted if not c.error}
+    changed = tuple(r for r in facts.texts.changed if (r.model, r.version) in wrong)
+    heads = {**{s.version: 0 for s in plan.work}, **facts.tables.patched_heads}
+    tables = replace(facts.tables, coverage=coverage, patched=patched, patched_heads=heads)
+    return replace(facts, tables=tables, texts=replace(facts.texts, changed=changed))
 
 
 def _to_come(case: Case, plan: Plan) -> dict[tuple[str, str], Version]:
@@ -158,7 +158,7 @@ def _from_nothing(case: Case, plan: Plan) -> list[Obstacle]:
     for stage in plan.work:
         model = case.project.models[stage.model]
         for name, upstream in upstream_models(case.project, model).items():
-            empty = case.facts.coverage[name].empty
+            empty = case.facts.tables.coverage[name].empty
             units = stage.intervals.split(model.cadence) if empty and stage.model not in plan.patches else ()
             if hollow := Ranges.of(unit for unit in units if needed(model, upstream, unit) & empty):
                 what = f"intervals will be computed from declared-empty ones of {name}:"

@@ -66,13 +66,13 @@ def older_reads(
     to_come = [
         Computed(model=f.model, interval=part, read=f.sources, began=facts.now) for f in frozen for part in f.intervals
     ]
-    over = {n: model.expected(facts.now) - facts.coverage[n].lapsed for n, model in near.items()}
+    over = {n: model.expected(facts.now) - facts.tables.coverage[n].lapsed for n, model in near.items()}
     others = _other_reads(project, shown, then, over, near.keys() | beside, said, building) if beside else ()
     again = reads_before(project, shown, then, {n: over[n] for n in ours}, said, entries, history, reach)
     return OlderReads(
         upstreams=(*others, *_not_among(others, again), *left),
-        sources=older_rows(project, shown, rows, said, history, reach, facts.zones),
-        to_come=older_rows(project, shown, to_come, said, history, reach, facts.zones) if to_come else (),
+        sources=older_rows(project, shown, rows, said, history, reach, facts.shown.zones),
+        to_come=older_rows(project, shown, to_come, said, history, reach, facts.shown.zones) if to_come else (),
     )
 
 

@@ -31,11 +31,11 @@ def pin(
     only.
     """
     model, version = project.models[name], project.fingerprints[name]
-    stays = facts.coverage[name].shown_apart
+    stays = facts.tables.coverage[name].shown_apart
     shown = facts.environment.pointers.get(name)
     own = Segments(
         (
-            *Segments.of_table(version, facts.heads[name], intervals - stays.covers),
+            *Segments.of_table(version, facts.tables.heads[name], intervals - stays.covers),
             *stays.cut(intervals),
             *(shown.segments.cut(held) if shown else ()),
         )
@@ -64,7 +64,7 @@ def patched(
     known = versions.get((name, shown.version))  # its table may have columns that the view does not list
     whole = known.columns if known and set(shown.columns) <= set(known.columns) else shown.columns
     below = Segments(replace(s, columns=_other(s.columns or whole, columns)) for s in patch.below or shown.segments)
-    above = patch.segments(facts.head(name, patch.version))
+    above = patch.segments(facts.tables.head(name, patch.version))
     return replace(shown, columns=columns, segments=above.over(below))
 
 

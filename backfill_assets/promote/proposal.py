@@ -77,7 +77,7 @@ def propose(
 ) -> Proposal:
     """What these models would be shown as. `project` is bounded by what its sources have (`Facts.bounded`).
 
-    A pointer pins the table commit that `facts.coverage` was seen at, so that nothing written since can leak.
+    A pointer pins the table commit that `facts.tables.coverage` was seen at, so that nothing written since can leak.
     """
     wanted: list[Wanted] = []
     pointers: list[Pointer] = []
@@ -85,7 +85,7 @@ def propose(
         shown = facts.environment.pointers.get(name)
         if patches and name in patches:
             patch = patches[name]
-            have = facts.of(name, patch.version)
+            have = facts.tables.of(name, patch.version)
             one = Wanted(model=name, version=patch.version, publish=patch.intervals, have=have, patched=True)
             wanted.append(one)
             if one.ready:
@@ -110,11 +110,11 @@ def _whole(project: Project, facts: Facts, request: Request, name: str) -> tuple
         older = beside.of_other_logic(version).covers
         publish = (publish | shown.covers) - older
         # An open interval that cannot be shown anew stays as it is shown: it holds up nothing.
-        held = split_open(project.models[name], shown.covers, facts.now)[1] - asked - facts.coverage[name].green
+        held = split_open(project.models[name], shown.covers, facts.now)[1] - asked - facts.tables.coverage[name].green
         publish = publish - held
     kept = publish | older | held | days_gone(project, facts, name, publish)
     lost = shown.covers - kept if shown and publish else NOTHING
-    return Wanted(model=name, version=version, publish=publish, have=facts.coverage[name], lost=lost), held
+    return Wanted(model=name, version=version, publish=publish, have=facts.tables.coverage[name], lost=lost), held
 
 
 def moved_meanwhile(project: Project, name: str, shown: Pointer) -> Obstacle | None:

@@ -99,7 +99,8 @@ def rollback_case(
     if found.lacking and not at_once:
         lacking = ", ".join(f"{s.model} {s.lacks}" for s in found.steps if s.lacks)
         obstacles.append(_again(facts.environment.name, f"intervals came meanwhile: {lacking}"))
-    in_sight = replace(facts, out_of_sight={})  # what comes back is a release's, whatever another one showed later
+    # What comes back is a release's, whatever another one showed later.
+    in_sight = replace(facts, past=replace(facts.past, out_of_sight={}))
     weight = find_changed_rows(project, in_sight, log, found.pointers, found.removed)
     older = {s.model: s.older for s in found.steps}
     return Case(

@@ -162,7 +162,7 @@ def redeclared(project: Project, facts: Facts, late: Mapping[str, Ranges]) -> tu
 def green_part(project: Project, facts: Facts, patches: Mapping[str, Patch]) -> dict[str, Patch]:
     """The patches, without what is not green, or may not change by now, and without what does not fit beside that."""
     green = {
-        name: patch.intervals & _open(project, facts, name) & facts.of(name, patch.version).green
+        name: patch.intervals & _open(project, facts, name) & facts.tables.of(name, patch.version).green
         for name, patch in patches.items()
     }
     left = _together(project, facts, patches, green)
@@ -224,9 +224,9 @@ def _beside(
 def _patches(project: Project, facts: Facts, asked: Mapping[str, Ranges]) -> Mapping[str, Patch]:
     parts = [(name, part) for name, ranges in asked.items() for part in ranges]
     return restatement(
-        facts.with_shown_whole(project), facts.environment, parts, facts.sources, facts.now, facts.lapsed
+        facts.with_shown_whole(project), facts.environment, parts, facts.sources.pins, facts.now, facts.tables.lapsed
     )
 
 
 def _lapsed(facts: Facts, name: str) -> Ranges:
-    return facts.coverage[name].lapsed if name in facts.coverage else NOTHING
+    return facts.tables.coverage[name].lapsed if name in facts.tables.coverage else NOTHING

@@ -147,7 +147,7 @@ def test_facts_are_read_once_and_again_after_a_build(tmp_path: Path, monkeypatch
     built = build_plan(place, start_apply(place, Request()))
     check_plan(place, built)
     first, after, used = looks
-    assert not first.coverage["daily"].built and after.coverage["daily"].built and used is after
+    assert not first.tables.coverage["daily"].built and after.tables.coverage["daily"].built and used is after
     looks.clear()
     check_plan(place, build_plan(place, start_apply(place, Request())))
     [only, used] = looks

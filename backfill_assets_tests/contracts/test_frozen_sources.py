@@ -112,7 +112,7 @@ def built(place: Context, model: str = "counts") -> dict[str, int]:
 
 def read(place: Context) -> dict[str, object]:
     """By the ledger: day → the commit of the source from which what counts was built."""
-    have = place.facts().coverage["counts"]
+    have = place.facts().tables.coverage["counts"]
     return {
         f"{day.start:%d}": cast("dict[str, dict[str, object]]", entry.inputs)["clicks"]["commit"]
         for part, entry in have.batches(have.built)
@@ -382,7 +382,7 @@ def test_changed_files_are_said(killed: Path) -> None:
     plan, _ = build(again)
     assert not words(again, plan)
     entries = again.control.ledger.entries(["counts"], kinds=[Kind.BUILT])[-8:]
-    assert all(e.inputs == {"costs": dict(again.facts().sources["costs"])} for e in entries)
+    assert all(e.inputs == {"costs": dict(again.facts().sources.pins["costs"])} for e in entries)
 
 
 def _clock(root: Path, clock: str) -> None:

@@ -105,7 +105,7 @@ def test_a_log_that_was_cut_of_a_table_that_nothing_shows(root: Path) -> None:
     shutil.rmtree(table)
     build(unsparked(root))
     assert run(root, "verify", "--all", code=0)
-    assert unsparked(root).facts().coverage["daily"].complete
+    assert unsparked(root).facts().tables.coverage["daily"].complete
 
 
 def test_evidence_where_nothing_can_be_written(root: Path) -> None:

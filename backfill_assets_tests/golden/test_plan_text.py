@@ -17,7 +17,7 @@ from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.model import Project
 from backfill_assets.plan.estimate import estimate
-from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.facts import Facts, Tables
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.project.loader import load_project
@@ -41,9 +41,10 @@ def facts(project: Project, **covered: Coverage) -> Facts:
     return Facts(
         now=utc("2024-02-01"),
         environment=EMPTY,
-        coverage={name: covered.get(name, Coverage()) for name in project.models},
-        heads=dict.fromkeys(project.models, -1),
-        sources={},
+        tables=Tables(
+            coverage={name: covered.get(name, Coverage()) for name in project.models},
+            heads=dict.fromkeys(project.models, -1),
+        ),
     )
 
 

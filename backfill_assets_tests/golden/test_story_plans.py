@@ -30,7 +30,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
 from backfill_assets.core.settings import Cost
 from backfill_assets.plan.estimate import PlanEstimate, estimate
-from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.facts import Facts, Past, Shown, Sources, Tables
 from backfill_assets.plan.faults import Fault, FaultKind
 from backfill_assets.plan.leases import Claim, Collision
 from backfill_assets.plan.lineage_changes import written_then
@@ -100,11 +100,15 @@ class Story:
         return Facts(
             now=NOW,
             environment=Environment(name="prod", revision=7, pointers=pointers, releases={}),
-            coverage={name: coverage.get(name, complete.get(name, Coverage())) for name in self.code.models},
-            heads=dict.fromkeys(self.code.models, 2),
-            sources=PINS,
-            shown=self.shown.signatures if pointers else {},
-            written={name: written_then(to_definition(model)) for name, model in self.shown.models.items()},
+            tables=Tables(
+                coverage={name: coverage.get(name, complete.get(name, Coverage())) for name in self.code.models},
+                heads=dict.fromkeys(self.code.models, 2),
+            ),
+            sources=Sources(pins=PINS),
+            shown=Shown(
+                signatures=self.shown.signatures if pointers else {},
+                written={name: written_then(to_definition(model)) for name, model in self.shown.models.items()},
+            ),
         )
 
     def estimate(self, plan: Plan) -> PlanEstimate:
@@ -289,7 +293,8 @@ def test_revert(tmp_path: Path, check: Callable[..., None]) -> None:
     story = Story(tmp_path, shown=REAL_TIMESTAMP)
     green = {name: Coverage(green=model.expected(NOW)) for name, model in story.code.models.items()}
     released = {name: {version: "release-3"} for name, version in story.code.fingerprints.items()}
-    check(story, made(story.code, replace(story.facts(**green), released=released), Request()))
+    facts = replace(story.facts(**green), past=Past(released=released))
+    check(story, made(story.code, facts, Request()))
 
 
 def test_forward_only(tmp_path: Path, check: Callable[..., None]) -> None:
@@ -356,7 +361,8 @@ def test_sources_that_end_early(tmp_path: Path, check: Callable[..., None]) -> N
     there = {
         name: Interval(utc("2024-01-08"), utc("2025-06-17T22:58:00")) for name in ("raw.ad_events", "raw.conversions")
     }
-    check(story, made(story.code, replace(story.facts(nothing_shown=True), extents=there), Request()))
+    facts = replace(story.facts(nothing_shown=True), sources=Sources(pins=PINS, extents=there))
+    check(story, made(story.code, facts, Request()))
 
 
 def test_removed_column(tmp_path: Path, check: Callable[..., None]) -> None:

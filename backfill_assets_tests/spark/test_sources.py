@@ -158,7 +158,7 @@ def test_files_that_change_during_a_batch_do_not_count(
         patch.setattr(JobRows, "of", change_then_read)
         work.write(todo, "b", days("2024-01-01", "2024-01-02"))
 
-    assert not place.facts().coverage["copy"].built  # the commit without a ledger entry is dirt
+    assert not place.facts().tables.coverage["copy"].built  # the commit without a ledger entry is dirt
     assert build_all(place)["copy"].ok and len(rows_of(place)) == 6
 
 

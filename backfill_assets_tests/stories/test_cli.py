@@ -247,7 +247,7 @@ def test_a_sample_is_built_first(spark: SparkSession, tmp_path: Path) -> None:
     said = backfill_here("apply", "--select", "daily", "--sample", "3", project=tmp_path)
     assert said.code == 0, said
     facts = place.facts()
-    assert str(facts.coverage["daily"].green) == "2024-01-01, 2024-01-05, 2024-01-08"
+    assert str(facts.tables.coverage["daily"].green) == "2024-01-01, 2024-01-05, 2024-01-08"
     assert not facts.environment.pointers
     left = said.out[said.out.index("5 days") :]
     assert "2024-01-02..2024-01-04, 2024-01-06..2024-01-07" in left and "backfill apply --select daily" in left, (

@@ -250,7 +250,7 @@ def test_range_backfill_over_two_cadences_builds_everything(
     assert server.materialized(NORTH, "daily") == {f"2024-01-{d:02}" for d in range(1, 32)}
     assert server.materialized(NORTH, "monthly") == {"2024-01-01"}
     assert len(server.runs(backfill)) == 2
-    have = server.places[NORTH].facts().coverage
+    have = server.places[NORTH].facts().tables.coverage
     assert str(have["daily"].complete) == "2024-01-01..2024-01-31"
     assert str(have["monthly"].complete) == "2024-01-01..2024-01-31"
 
@@ -267,7 +267,7 @@ def test_bad_day_stops_what_depends_on_it_and_keeps_the_good_days(
     assert server.materialized(SOUTH, "shaky_monthly") == set()
     runs = server.runs(backfill)
     assert [r.status for r in runs] == [dg.DagsterRunStatus.FAILURE]
-    have = server.places[SOUTH].facts().coverage
+    have = server.places[SOUTH].facts().tables.coverage
     assert str(have["shaky"].complete) == "2024-01-01..2024-01-16, 2024-01-18..2024-01-31"
     assert not have["shaky_monthly"].complete
     said = _failure(server.instance, runs[0].run_id)
@@ -327,7 +327,7 @@ def test_backfills_never_touch_what_prod_shows(server: Server, backfills: dict[s
     assert "fix: once the cause is mended: backfill apply\n" in said
     south = server.places[SOUTH]
     assert south.control.environments.read("prod").pointers == {}
-    assert days("2024-01-17") not in south.facts().coverage["shaky"].complete
+    assert days("2024-01-17") not in south.facts().tables.coverage["shaky"].complete
 
 
 @pytest.mark.extended
@@ -353,7 +353,7 @@ def test_a_run_that_is_terminated_keeps_what_it_built(server: Server, backfills:
     assert 0 < days_of(first) < january
     again = server.launch(NORTH, slow=JANUARY)
     assert _until(lambda: server.status(again), within=300) == "COMPLETED_SUCCESS"
-    assert str(north.facts().coverage["slow"].complete) == "2024-01-01..2024-01-31"
+    assert str(north.facts().tables.coverage["slow"].complete) == "2024-01-01..2024-01-31"
     assert [e for e in built() if e.batch in {f.batch for f in first}] == first
     assert days_of(built()) == january, "each day once"
 

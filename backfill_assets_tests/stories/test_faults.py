@@ -286,7 +286,7 @@ def test_a_full_disk_and_one_that_nobody_may_write(
     assert full.code in (1, 3) and "No space left on device" in said, full
     assert "Traceback" not in said and "correct the model" not in said, full
     place = Context.open(root)
-    have = place.facts().coverage["daily"]
+    have = place.facts().tables.coverage["daily"]
     assert str(have.complete | have.unaudited) == "2024-01-01..2024-01-02"
     for command in ("plan", "status", "watch"):
         assert backfill_here(command, project=root).code in (0, 3), command

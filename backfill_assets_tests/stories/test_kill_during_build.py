@@ -104,7 +104,7 @@ def finish_and_check(place: Context, before: tuple[object, ...], lost: int) -> N
     counts = commits_per_interval(place, "daily")
     unknown = [day for day in counts if day not in done]
     missing = Ranges(tuple(place.project.models["daily"].expected(place.now()))) - done
-    assert place.facts().coverage["daily"].built == done
+    assert place.facts().tables.coverage["daily"].built == done
     assert shown(place) == before
 
     outcomes = build_all(place)

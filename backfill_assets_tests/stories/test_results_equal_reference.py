@@ -79,7 +79,7 @@ def test_a_table_that_vanished_is_built_again(built: Context) -> None:
     """A version whose folder is gone covers nothing, whatever the ledger says; the tests below compare its rows."""
     version = built.project.fingerprints["campaign_trends_monthly"]
     shutil.rmtree(Path(built.warehouse) / "campaign_trends_monthly" / version)
-    assert not built.facts().coverage["campaign_trends_monthly"].complete
+    assert not built.facts().tables.coverage["campaign_trends_monthly"].complete
 
     outcomes = build_all(built)
 

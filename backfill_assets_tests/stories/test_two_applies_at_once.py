@@ -41,7 +41,7 @@ def test_two_applies_at_once(tmp_path: Path) -> None:
     assert built_daily(place) == expected_daily(root)
     facts = place.facts()
     for name, model in place.project.models.items():
-        assert facts.coverage[name].green == model.expected(place.now())
+        assert facts.tables.coverage[name].green == model.expected(place.now())
         assert path_of(place, name)
     entries = place.control.ledger.entries()
     for name, model in place.project.models.items():

@@ -113,7 +113,7 @@ def test_only_what_the_plan_says_is_built() -> None:
     world = diamond()
     outcomes = go(world, Request(start=days("03").start, end=days("06").end, select=("a",)))
     assert list(outcomes) == ["a"]
-    assert str(world.facts().coverage["a"].green) == "2024-01-03..2024-01-06"
+    assert str(world.facts().tables.coverage["a"].green) == "2024-01-03..2024-01-06"
 
 
 def test_leftover_audits_are_made_up_for_before_what_reads_them() -> None:
@@ -155,7 +155,7 @@ def test_an_interrupt_stops_every_model_and_keeps_what_is_done(receiver: str) ->
         go(world)
     assert sorted(name for name, _ in world.engine.writes) == ["a", "a", "b", "b"]
     assert world.sleeps == []
-    have = world.facts().coverage
+    have = world.facts().tables.coverage
     assert str(have["a"].built) == str(have["b"].built) == "2024-01-01..2024-01-03"
 
 

@@ -241,7 +241,7 @@ def test_killed_between_the_commit_and_the_ledger_costs_that_batch_only() -> Non
     with pytest.raises(Killed):
         go(world)
     assert world.tables.head("a", "a-1") >= 2
-    assert days("05") not in world.facts().coverage["a"].built
+    assert days("05") not in world.facts().tables.coverage["a"].built
     there = {str(e.interval) for e in kinds(world, Kind.BUILT)}
     world.engine.after_commit = lambda job, interval: None
     world.engine.writes.clear()
@@ -292,7 +292,7 @@ def test_killed_between_the_ledger_and_the_audit_is_audited_not_rebuilt() -> Non
     world.engine.before_scan = die
     with pytest.raises(Killed):
         go(world, days("01", "03"))
-    assert str(world.facts().coverage["a"].unaudited) == "2024-01-01..2024-01-03"
+    assert str(world.facts().tables.coverage["a"].unaudited) == "2024-01-01..2024-01-03"
     world.engine.before_scan = lambda job, intervals: None
     world.engine.writes.clear()
     outcome = go(world, days("01", "03"))
@@ -331,7 +331,7 @@ def test_an_audit_that_cannot_run_is_a_failure_not_a_traceback() -> None:
     assert str(outcome.green) == "2024-01-04..2024-01-10"
     assert outcome.failures
     assert all("idd" in f.error for f in outcome.failures)
-    assert str(world.facts().coverage["a"].unaudited) == "2024-01-01..2024-01-03"
+    assert str(world.facts().tables.coverage["a"].unaudited) == "2024-01-01..2024-01-03"
 
 
 def test_an_interrupt_cancels_what_runs_and_keeps_what_is_done() -> None:
@@ -349,7 +349,7 @@ def test_an_interrupt_cancels_what_runs_and_keeps_what_is_done() -> None:
         go(world)
     assert written(world) == ["2024-01-01..2024-01-03", "2024-01-04..2024-01-06"]
     assert world.sleeps == []
-    assert str(world.facts().coverage["a"].built) == "2024-01-01..2024-01-03"
+    assert str(world.facts().tables.coverage["a"].built) == "2024-01-01..2024-01-03"
     world.engine.before_write = lambda job, interval: None
     assert go(world).ok
     assert written(world)[2:] == ["2024-01-04..2024-01-06", "2024-01-07..2024-01-09", "2024-01-10"]
@@ -362,7 +362,7 @@ def test_stop_is_heard_from_outside() -> None:
     world.engine.after_commit = lambda job, interval: bench.stop.set()
     outcome = build(bench, "a", ranges(TEN))
     assert len(world.engine.writes) == 1
-    assert str(outcome.green | world.facts().coverage["a"].built) == "2024-01-01..2024-01-03"
+    assert str(outcome.green | world.facts().tables.coverage["a"].built) == "2024-01-01..2024-01-03"
     assert not outcome.ok
 
 
@@ -490,7 +490,7 @@ def test_inputs_are_frozen_at_what_was_ready() -> None:
 def assert_consistent(world: World, name: str = "a") -> None:
     """For every green day, the batch that the ledger names is the batch whose rows are in the table."""
     cells = world.tables.cells(name, world.project.fingerprints[name])
-    found = world.facts().coverage[name]
+    found = world.facts().tables.coverage[name]
     for part, entry in found.sources:
         for unit in Cadence.DAILY.split(part):
             assert cells[unit.start].batch == entry.batch, unit
@@ -510,7 +510,7 @@ def test_two_builds_of_the_same_range_end_with_every_day_built_and_consistent() 
     with ThreadPoolExecutor(2) as pool:
         outcomes = list(pool.map(lambda run: go(world, run=run), ["r1", "r2"]))
     assert [o.ok for o in outcomes] == [True, True]
-    assert str(world.facts().coverage["a"].green) == ALL
+    assert str(world.facts().tables.coverage["a"].green) == ALL
     assert_consistent(world)
 
 

@@ -234,7 +234,7 @@ def test_the_second_death_ends_the_run_and_says_what_to_do() -> None:
     world = World(a_model("a", retries=3), a_model("b", "a"))
     mortals = Mortals(world, 2, 1)
     outcomes = apply(world.bench(**mortals.bench()), world.plan())  # type: ignore[arg-type]
-    assert str(outcomes["a"].green | world.facts().coverage["a"].built) == "2024-01-01..2024-01-03"
+    assert str(outcomes["a"].green | world.facts().tables.coverage["a"].built) == "2024-01-01..2024-01-03"
     (failure,) = outcomes["a"].failures
     assert "died, for the second time" in failure.error and "spark.driver.memory" in failure.error
     assert "batch_size" in failure.error and "finished batches are kept" in failure.error
@@ -260,7 +260,7 @@ def test_an_engine_that_cannot_be_opened_again_ends_the_run() -> None:
     outcome = go(world, **mortals.bench() | {"engine": engine})
     assert len(mortals.forgotten) == 1 and not outcome.ok
     assert "the same command again" in outcome.failures[0].error
-    assert len(list(world.facts().coverage["a"].built.split(Cadence.DAILY))) == 2
+    assert len(list(world.facts().tables.coverage["a"].built.split(Cadence.DAILY))) == 2
     assert len(failed(world)) <= 2, "what was under way, and nothing else"
     assert go(world).ok
 

@@ -62,7 +62,7 @@ def test_a_withdrawal_counts_whatever_the_clock_says() -> None:
     assert isinstance(ledger, MemoryTable)
     ledger.rows = [{**row, "at": datetime.now(UTC) + timedelta(minutes=10)} for row in ledger.rows]
     take_back(world, ("d", days("03")))
-    assert str(world.facts().coverage["d"].green) == "2024-01-01..2024-01-02, 2024-01-04..2024-01-10"
+    assert str(world.facts().tables.coverage["d"].green) == "2024-01-01..2024-01-02, 2024-01-04..2024-01-10"
 
 
 # --- empty ------------------------------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ def test_declared_empty_days_are_complete_and_never_published() -> None:
     assert declare(world, end=days("05").end, select=("d",)) == {"d": "2024-01-04..2024-01-05"}
     assert declare(world, end=days("05").end, select=("d",)) == {}
     assert world.engines_opened == opened
-    assert str(world.facts().coverage["d"].empty) == "2024-01-04..2024-01-05"
+    assert str(world.facts().tables.coverage["d"].empty) == "2024-01-04..2024-01-05"
     assert builds(world.plan(Request(end=days("05").end))) == {"r": "2024-01-01..2024-01-05"}
     outcomes = apply(world.bench(), world.plan(Request(end=days("05").end)))
     assert outcomes["r"].ok
@@ -97,7 +97,7 @@ def test_a_model_that_is_declared_as_a_whole_has_a_table_to_read() -> None:
     assert outcomes["r"].ok and list(outcomes) == ["r"]
     assert {model for model, _ in world.engine.writes} == {"r"}
     assert [world.tables.cells(name, f"{name}-1") for name in ("s", "d")] == [{}, {}]
-    assert world.facts().coverage["d"].empty == world.project.models["d"].expected(NOW)
+    assert world.facts().tables.coverage["d"].empty == world.project.models["d"].expected(NOW)
 
 
 def test_open_intervals_are_not_declared() -> None:
@@ -122,8 +122,8 @@ def test_withdrawn_days_are_missing_again_with_what_was_built_from_them() -> Non
     assert take_back(world, ("d", days("02", "04"))) == ()
     assert len(world.control.ledger.entries(kinds=[Kind.WITHDRAWN])) == len(entries)
     assert all(o.ok for o in carry_out(world).values())
-    assert str(world.facts().coverage["d"].empty) == "2024-01-01"
-    assert str(world.facts().coverage["d"].green) == "2024-01-02..2024-01-10"
+    assert str(world.facts().tables.coverage["d"].empty) == "2024-01-01"
+    assert str(world.facts().tables.coverage["d"].green) == "2024-01-02..2024-01-10"
 
 
 def test_published_days_are_not_taken_away() -> None:

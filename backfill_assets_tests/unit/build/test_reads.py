@@ -94,7 +94,7 @@ def test_a_source_that_only_audits_read_is_frozen_too() -> None:
         | {"sources": {"raw.ids": a_source("raw.ids")}}
     )
     facts = read_facts(world.project, world.control, world.tables, world.pins, now=NOW, environment="prod")
-    assert facts.sources == {"raw.ids": {"commit": 1}}
+    assert facts.sources.pins == {"raw.ids": {"commit": 1}}
     assert go(world)["a"].ok
     read = world.engine.audit_reads["a"].tables["raw.ids"]
     assert isinstance(read, SourceInput) and read.pin == {"commit": 1}

@@ -14,7 +14,7 @@ from backfill_assets.build.text_check import compare_texts
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Override
-from backfill_assets.plan.changed_texts import SAMPLED, refuted, sample_intervals, unchecked
+from backfill_assets.plan.changed_texts import SAMPLED, Texts, sample_intervals
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.case import Case
@@ -55,7 +55,7 @@ def test_a_text_that_gives_the_same_rows_is_tried_once() -> None:
     assert world.tables.head("a", "a-1") == before, "the table itself is not written to"
     assert world.plan().texts == ()
     assert world.plan().id == plan.id
-    assert not refuted(world.facts().rewritten, world.facts().text_checks)
+    assert not world.facts().texts.refuted
 
 
 def test_a_text_that_gives_other_rows_is_found() -> None:
@@ -66,11 +66,11 @@ def test_a_text_that_gives_other_rows_is_found() -> None:
     assert not check.equal
     assert check.differ == check.intervals
     facts = world.facts()
-    assert [c.model for c in refuted(facts.rewritten, facts.text_checks)] == ["a"]
-    assert unchecked(facts.rewritten, facts.text_checks) == ()
+    assert [c.model for c in facts.texts.refuted] == ["a"]
+    assert facts.texts.unchecked == ()
     mended = replace(world.project.models["a"], text="old", code="SELECT 'old'")
     world.project = replace(world.project, models=world.project.models | {"a": mended})
-    assert world.facts().rewritten == ()
+    assert world.facts().texts.changed == ()
 
 
 def test_late_data_is_no_fault_of_the_text() -> None:
@@ -97,7 +97,7 @@ def test_an_authors_word_covers_no_other_rows_upstream(moved: bool) -> None:
     )
     world.engine.cell = by_text(new=12, old=12)  # type: ignore[assignment]
     apply(world.bench(), world.plan(Request(select=("a",))))
-    [check] = compare_texts(world.bench(), world.facts().rewritten)
+    [check] = compare_texts(world.bench(), world.facts().texts.changed)
     assert check.equal is not moved
 
 
@@ -114,7 +114,7 @@ def test_late_data_of_a_renamed_upstream_is_no_fault_of_the_text(rows: int, ther
     world.project = replace(after, fingerprints=versions)
     world.engine.cell = by_text(new=rows, old=10)  # type: ignore[assignment]
     apply(world.bench(), world.plan(Request(select=("facts",))))
-    [check] = compare_texts(world.bench(), world.facts().rewritten)
+    [check] = compare_texts(world.bench(), world.facts().texts.changed)
     assert check.equal is (rows == 10), check
 
 
@@ -126,7 +126,7 @@ def test_a_copy_of_what_was_read_is_not_read_in_its_place() -> None:
     after = a_project(a_model("shop", "raw"), a_model("copy", "raw"), b)
     world.project = replace(after, fingerprints={"shop": "shop-2", "copy": "shop-1", "b": "b-1"})
     apply(world.bench(), world.plan(Request(select=("shop",))))
-    [check] = compare_texts(world.bench(), world.facts().rewritten)
+    [check] = compare_texts(world.bench(), world.facts().texts.changed)
     assert check.equal, check
 
 
@@ -140,7 +140,7 @@ def test_names_that_are_swapped(rows: int) -> None:
     world.project = replace(after, fingerprints={"y": "x-1", "x": "y-1", "r": "r-1"})
     world.engine.cell = by_text(new=rows, old=10)  # type: ignore[assignment]
     apply(world.bench(), world.plan(Request(select=("x", "y"))))
-    [check] = compare_texts(world.bench(), world.facts().rewritten)
+    [check] = compare_texts(world.bench(), world.facts().texts.changed)
     assert check.equal is (rows == 10), check
 
 
@@ -259,7 +259,7 @@ def test_the_gate_waits_for_the_comparison() -> None:
     compare_texts(world.bench(), world.plan().texts)
     [refused] = obstacles(world.facts())
     assert "gives other rows" in refused and "code_version" in refused
-    assert not obstacles(replace(facts, rewritten=()))
+    assert not obstacles(replace(facts, texts=Texts()))
 
 
 def test_the_gate_holds_what_a_word_stays_beside() -> None:
@@ -273,7 +273,7 @@ def test_the_gate_holds_what_a_word_stays_beside() -> None:
     world.project = replace(world.project, models=models, overrides={"b": word}, fingerprints=versions)
     apply(world.bench(), world.plan(Request(select=("a",))))
     world.engine.cell = by_text(new=12, old=12)  # type: ignore[assignment]
-    compare_texts(world.bench(), world.facts().rewritten)
+    compare_texts(world.bench(), world.facts().texts.changed)
     shown = {name: a_pointer(name, f"{name}-1", days("01", "10")) for name in ("a", "b")}
     facts = world.facts()
     facts = replace(facts, environment=replace(facts.environment, pointers=shown))

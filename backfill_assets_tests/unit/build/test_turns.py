@@ -116,7 +116,7 @@ def test_each_day_is_written_once(tmp_path: Path, seed: int) -> None:
     built = [e.interval for e in tables.control.ledger.entries(kinds=[Kind.BUILT])]
     times = Counter(unit.start for interval in built for unit in Cadence.DAILY.split(interval))
     assert set(times.values()) == {1}
-    green = tables.facts().coverage["a"].green
+    green = tables.facts().tables.coverage["a"].green
     assert all(outcome.green == green for outcome in outcomes if outcome.ok)
     assert len(times) >= 8, "the days that fail are two"
 

@@ -140,7 +140,7 @@ def test_a_version_is_what_is_built_of_it() -> None:
     side = resolve_side(f"orders@{version[:4]}", world.project, world.control, world.tables)
     pointer = side.pointers["orders"]
     assert side.name == f"orders@{version}"
-    assert pointer.covers == world.facts().coverage["orders"].built and days("02") not in pointer.covers
+    assert pointer.covers == world.facts().tables.coverage["orders"].built and days("02") not in pointer.covers
     assert {s.commit for s in pointer.segments} == {world.tables.head("orders", version)}
 
 

@@ -13,7 +13,7 @@ from backfill_assets.contracts.impact import Impact, impacts
 from backfill_assets.contracts.publish import PublishedContracts
 from backfill_assets.core.intervals import utc
 from backfill_assets.core.model import Project
-from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.facts import Facts, Shown, Tables
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.state.environment import Environment
@@ -31,12 +31,13 @@ def facts(shown: Project, code: Project) -> Facts:
     return Facts(
         now=NOW,
         environment=Environment(name="prod", revision=1, pointers=pointers, releases={}),
-        coverage={
-            n: Coverage(green=m.expected(NOW) if n in same else Coverage().green) for n, m in code.models.items()
-        },
-        heads=dict.fromkeys(code.models, 1),
-        sources={},
-        shown={n: shown.signatures[n] for n in shown.models},
+        tables=Tables(
+            coverage={
+                n: Coverage(green=m.expected(NOW) if n in same else Coverage().green) for n, m in code.models.items()
+            },
+            heads=dict.fromkeys(code.models, 1),
+        ),
+        shown=Shown(signatures={n: shown.signatures[n] for n in shown.models}),
     )
 
 

@@ -11,7 +11,7 @@ from backfill_assets.core.errors import PlanError
 from backfill_assets.core.model import Audit, Column, ColumnRef, Project, Signature
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.dropped_columns import hidden_columns, with_hidden_columns, with_stored_definitions
-from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.facts import Facts, Shown, Tables
 from backfill_assets.plan.leases import claim
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Approve, Promote, Request
@@ -111,10 +111,11 @@ def planned(*columns: str, shown: Environment = SHOWN, request: Request = ONLY_A
     facts = Facts(
         now=NOW,
         environment=shown,
-        coverage={"a": Coverage(green=ranges(days("01", "10"))), "b": Coverage()},
-        heads={"a": 1, "b": -1},
-        sources={},
-        shown={"a": signed(*NAMES)},
+        tables=Tables(
+            coverage={"a": Coverage(green=ranges(days("01", "10"))), "b": Coverage()},
+            heads={"a": 1, "b": -1},
+        ),
+        shown=Shown(signatures={"a": signed(*NAMES)}),
     )
     return make_plan(found, facts, request)
 

@@ -54,7 +54,7 @@ def test_a_change_is_measured_against_all_that_reads_it() -> None:
 def test_a_restatement_is_measured_against_all_days() -> None:
     """Of the model and of what reads it."""
     world = released()
-    every = world.facts().coverage["a"].complete.count(Cadence.DAILY)
+    every = world.facts().tables.coverage["a"].complete.count(Cadence.DAILY)
     plan = world.plan(Request(restate=(("a", days("02")),)))
     assert {stage.count for stage in plan.work} == {1}
     assert work(plan) == {"a": every, "b": every, "c": every}

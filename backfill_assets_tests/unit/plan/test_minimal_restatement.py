@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
-from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.facts import Facts, Tables
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Build, Request
 from backfill_assets.state.environment import Environment
@@ -143,11 +143,12 @@ def test_a_restatement_is_exactly_what_depends_on_it(
             pointers={name: a_pointer(name, f"{name}-1", span) for name, span in spans.items()},
             releases={},
         ),
-        coverage=dict.fromkeys(
-            project.models, Coverage(green=Ranges((Interval(utc("2023-01-01"), utc("2025-01-01")),)))
+        tables=Tables(
+            coverage=dict.fromkeys(
+                project.models, Coverage(green=Ranges((Interval(utc("2023-01-01"), utc("2025-01-01")),)))
+            ),
+            heads=dict.fromkeys(project.models, 1),
         ),
-        heads=dict.fromkeys(project.models, 1),
-        sources={},
     )
     expected = brute(kinds, above, asked, shown)
     named = [(name, Interval(utc(low), utc(high + timedelta(days=1)))) for name, (low, high) in restate.items()]

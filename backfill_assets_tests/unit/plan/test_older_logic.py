@@ -13,6 +13,7 @@ from backfill_assets.build.ledger_edits import declare_empty
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.segments import Segments, logic_of, revision_of
+from backfill_assets.plan.facts import Sources
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.older_logic import held_by_older, refuse_parts
 from backfill_assets.plan.plan import make_plan
@@ -110,7 +111,7 @@ def test_one_plan_builds_all_that_reads_it(world: World) -> None:
 
 def test_what_cannot_be_read_now_waits(world: World) -> None:
     """The older days of a model whose source is away stay as they are, and hold up nothing else."""
-    away = replace(world.facts(), away={"raw": PlanError("source raw has no data")}, sources={})
+    away = replace(world.facts(), sources=Sources(away={"raw": PlanError("source raw has no data")}))
     plan = make_plan(world.project, away, Request())
     assert not plan.work, plan.work
     assert not plan.moves, plan.moves

@@ -67,7 +67,7 @@ def test_a_build_over_both_is_recorded_apart(world: World) -> None:
     assert (str(outcomes["d"].partial), outcomes["m"].partial) == ("2024-01-11", MONTH)
     entries = world.control.ledger.entries(["d"], kinds=[Kind.BUILT])
     assert [(str(e.interval), e.through) for e in entries] == [("2024-01-01..2024-01-10", None), ("2024-01-11", NOW)]
-    have = world.facts().coverage["d"]
+    have = world.facts().tables.coverage["d"]
     assert (str(have.green), str(have.partial), have.lapsed) == ("2024-01-01..2024-01-11", "2024-01-11", Ranges())
 
 
@@ -99,7 +99,7 @@ def test_a_moved_upstream_counts_only_where_it_is_read() -> None:
     carry_out(world, OPEN)
     world.engine.cell = lambda job, unit: Cell()
     carry_out(world, run="mended")
-    assert str(world.facts().coverage["d"].green) == "2024-01-01..2024-01-11"
+    assert str(world.facts().tables.coverage["d"].green) == "2024-01-01..2024-01-11"
     assert "r" not in builds(world.plan(OPEN))
     [yesterday] = [e for e in world.control.ledger.entries(["d"], kinds=[Kind.BUILT]) if e.interval == days("10")]
     world.tables.write("d", "d-1", "other", days("10"), {days("10").start: Cell()})
@@ -124,8 +124,8 @@ def test_once_over_it_is_missing(world: World) -> None:
     plan = world.plan(now=TOMORROW)
     assert builds(plan) == {"d": "2024-01-11"}
     assert [s.reason for s in plan.stages if isinstance(s, Build)] == ["was built before it was over"]
-    assert str(world.facts(TOMORROW).coverage["d"].lapsed) == "2024-01-11"
-    assert world.facts(TOMORROW).coverage["m"].green == MONTH
+    assert str(world.facts(TOMORROW).tables.coverage["d"].lapsed) == "2024-01-11"
+    assert world.facts(TOMORROW).tables.coverage["m"].green == MONTH
     carry_out(world, now=TOMORROW)
     assert [e.through for e in world.control.ledger.entries(["d"], kinds=[Kind.BUILT])] == [None, NOW, None]
     assert builds(world.plan(now=TOMORROW)) == {}
@@ -134,7 +134,7 @@ def test_once_over_it_is_missing(world: World) -> None:
     assert [str(e.interval) for e in world.control.ledger.entries(["m"]) if e.kind is Kind.BUILT] == [
         "2024-01-01..2024-01-31"
     ] * 2
-    assert not world.facts(february).coverage["m"].partial
+    assert not world.facts(february).tables.coverage["m"].partial
 
 
 def test_a_closed_interval_waits_for_a_closed_month() -> None:
@@ -146,7 +146,7 @@ def test_a_closed_interval_waits_for_a_closed_month() -> None:
     assert (blocked.model, str(blocked.intervals)) == ("d", "2024-01-01..2024-01-10")
     outcomes = carry_out(world, OPEN)
     assert outcomes["d"].ok and str(outcomes["d"].partial) == "2024-01-11"
-    assert world.facts().coverage["d"].green == ranges(TODAY)
+    assert world.facts().tables.coverage["d"].green == ranges(TODAY)
 
 
 def test_an_open_interval_needs_what_exists_by_now() -> None:
@@ -231,7 +231,7 @@ def test_a_restatement_leaves_open_and_lapsed_intervals_to_the_next_build(world:
 def test_dagster_is_told_of_closed_intervals_only(world: World) -> None:
     """Today has no partition yet."""
     carry_out(world, OPEN)
-    told, settled = to_report(Cadence.DAILY, world.facts().coverage["d"], (), lambda run: False)
+    told, settled = to_report(Cadence.DAILY, world.facts().tables.coverage["d"], (), lambda run: False)
     assert settled and Ranges.of(told) == ranges(days("01", "10"))
 
 
@@ -244,5 +244,5 @@ def test_hours_of_an_open_day() -> None:
     outcomes = apply(world.bench(pins=plan.sources), plan)
     assert all(o.ok for o in outcomes.values())
     later = NOW + timedelta(minutes=70)
-    assert str(world.facts(later).coverage["h"].lapsed) == "2024-01-11T12:00"
+    assert str(world.facts(later).tables.coverage["h"].lapsed) == "2024-01-11T12:00"
     assert builds(world.plan(OPEN, later)) == {"h": "2024-01-11T12:00..2024-01-11T13:00", "d": "2024-01-11"}

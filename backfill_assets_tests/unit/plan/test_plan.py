@@ -17,7 +17,7 @@ from backfill_assets.core.errors import PlanError, Problem
 from backfill_assets.core.intervals import Cadence, Ranges, utc
 from backfill_assets.core.model import Override, Project
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.facts import Facts, Sources, Tables
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import AuditStage, Build, Plan, Promote, Request
@@ -35,9 +35,11 @@ def facts(project: Project, *shown: Pointer, **coverage: Coverage) -> Facts:
     return Facts(
         now=NOW,
         environment=Environment(name="prod", revision=0, pointers={p.model: p for p in shown}, releases={}),
-        coverage={name: coverage.get(name, Coverage()) for name in project.models},
-        heads=dict.fromkeys(project.models, 1),
-        sources={"raw": {"commit": 7}},
+        tables=Tables(
+            coverage={name: coverage.get(name, Coverage()) for name in project.models},
+            heads=dict.fromkeys(project.models, 1),
+        ),
+        sources=Sources(pins={"raw": {"commit": 7}}),
     )
 
 
@@ -208,7 +210,7 @@ def test_the_id_changes_with_what_is_to_be_done(what: str) -> None:
         case "version":
             project = a_project(*MODELS, versions={"a": "2"})
         case "source":
-            seen = replace(seen, sources={"raw": {"commit": 8}})
+            seen = seen.with_pins({"raw": {"commit": 8}})
         case "environment":
             seen = replace(seen, environment=replace(seen.environment, name="dev"))
         case _:
@@ -315,10 +317,10 @@ def test_facts_are_read_from_the_ledger_the_tables_and_the_sources() -> None:
         world.control.environments.read("prod"), [a_pointer("a", "a-0", days("01"))], release="r", at=NOW
     )
     found = world.facts()
-    assert str(found.coverage["a"].green) == "2024-01-01, 2024-01-03..2024-01-10"
-    assert found.coverage["b"] == found.coverage["c"] == Coverage()
-    assert found.heads == {"a": 4, "b": -1, "c": -1}
-    assert found.sources == {"raw": {"commit": 5}, "other": {"commit": 6}}
+    assert str(found.tables.coverage["a"].green) == "2024-01-01, 2024-01-03..2024-01-10"
+    assert found.tables.coverage["b"] == found.tables.coverage["c"] == Coverage()
+    assert found.tables.heads == {"a": 4, "b": -1, "c": -1}
+    assert found.sources.pins == {"raw": {"commit": 5}, "other": {"commit": 6}}
     assert found.environment.pointers["a"].version == "a-0"
     assert found.now == NOW
 
@@ -329,7 +331,7 @@ def test_facts_of_another_version_do_not_count() -> None:
     apply(world.bench(), world.plan())
     changed = World(a_model("a"), versions={"a": "2"})
     changed.control, changed.tables = world.control, world.tables
-    assert changed.facts().coverage["a"] == Coverage()
+    assert changed.facts().tables.coverage["a"] == Coverage()
 
 
 def test_changed_audits_are_seen_by_the_facts() -> None:
@@ -340,9 +342,9 @@ def test_changed_audits_are_seen_by_the_facts() -> None:
     world.tables.write("a", "a-1", "b", days("01"), {days("01").start: Cell()})
     entry = Entry(kind=Kind.BUILT, model="a", version="a-1", interval=days("01"), table_commit=1, batch="b", at=NOW)
     world.control.ledger.append([entry, replace(entry, kind=Kind.AUDITED, audits="other audits")])
-    assert str(world.facts().coverage["a"].unaudited) == "2024-01-01"
+    assert str(world.facts().tables.coverage["a"].unaudited) == "2024-01-01"
     world.control.ledger.append([replace(entry, kind=Kind.AUDITED, audits=audits_digest(model))])
-    assert str(world.facts().coverage["a"].green) == "2024-01-01"
+    assert str(world.facts().tables.coverage["a"].green) == "2024-01-01"
 
 
 @pytest.mark.parametrize(
@@ -380,7 +382,7 @@ def test_a_type_that_is_not_the_declared_one_is_told() -> None:
     world = World(a_model("m", promised={"ID": "bigint", "ds": "date"}))
     apply(world.bench(), world.plan())
     facts = world.facts()
-    shown = a_pointer("m", world.project.fingerprints["m"], *facts.coverage["m"].built)
+    shown = a_pointer("m", world.project.fingerprints["m"], *facts.tables.coverage["m"].built)
 
     def told(type_: str) -> list[str]:
         pointer = replace(shown, columns=(("ds", "date"), ("id", type_)))
@@ -403,7 +405,7 @@ def test_a_model_that_gave_no_row_at_all_is_told() -> None:
     assert (warning.model, warning.place) == ("none", "none.sql") and warning.why and warning.fix
     assert warning.what.startswith("none gave no row at all in 2024-01-01..")
     facts = world.facts()
-    shown = a_pointer("none", world.project.fingerprints["none"], *facts.coverage["none"].built)
+    shown = a_pointer("none", world.project.fingerprints["none"], *facts.tables.coverage["none"].built)
     seen = replace(facts.environment, pointers={"none": shown})
     assert not make_plan(world.project, replace(facts, environment=seen), Request()).warnings
     older = replace(facts.environment, pointers={"none": a_pointer("none", "none-0", days("01"))})

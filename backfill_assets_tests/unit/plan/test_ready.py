@@ -102,7 +102,7 @@ def test_what_is_built_before_its_tick_is_partial(world: World) -> None:
     assert {(o.model, str(o.intervals)) for o in closed.obstacles} == {("d", "2024-01-10"), ("e", "2024-01-10")}
     carry_out(world, SIX, run="six")
     publish(world, SIX)
-    assert str(world.facts(SIX).coverage["d"].partial) == "2024-01-11"
+    assert str(world.facts(SIX).tables.coverage["d"].partial) == "2024-01-11"
 
 
 def test_a_later_tick_takes_nothing_back(world: World) -> None:
@@ -151,7 +151,7 @@ def test_each_open_interval_is_a_batch(world: World) -> None:
     assert builds(world.plan(now=thursday)) == {"d": "2024-01-01..2024-01-07"}
     carry_out(world, thursday, OPEN)
     assert len(world.control.ledger.entries(["d"], kinds=[Kind.BUILT])) == 5
-    assert str(world.facts(monday).coverage["d"].lapsed) == "2024-01-08..2024-01-11"
+    assert str(world.facts(monday).tables.coverage["d"].lapsed) == "2024-01-08..2024-01-11"
     assert builds(world.plan(now=monday)) == {"d": "2024-01-08..2024-01-14"}
     assert models[0].expected(monday - DUE_AFTER) == Ranges((days("01", "07"),))
 

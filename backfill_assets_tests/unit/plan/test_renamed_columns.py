@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -108,7 +109,7 @@ def test_which_of_two_equal_columns_is_unknown(world: World) -> None:
     facts, pointer = world.facts(), world.facts().environment.pointers["daily"]
     pointer = replace(pointer, columns=(*pointer.columns, ("twin", "x")))
     shown = replace(facts.environment, pointers={**facts.environment.pointers, "daily": pointer})
-    facts = replace(facts, environment=shown, shown={"daily": signed({**OLD, "twin": "t"})})
+    facts = replace(recorded(facts, signatures={"daily": signed({**OLD, "twin": "t"})}), environment=shown)
 
     def found(columns: dict[str, str]) -> bool:
         loaded(world, columns, to="2")
@@ -120,6 +121,11 @@ def test_which_of_two_equal_columns_is_unknown(world: World) -> None:
     shown = replace(shown, pointers={**shown.pointers, "daily": hidden})
     facts = replace(facts, environment=shown)
     assert not found({"ds": "d", "id": "i", "total": "t", "peak": "m"}), "what the view does not list is not shown"
+
+
+def recorded(facts: Facts, **more: Any) -> Facts:
+    """What else is recorded of the version that is shown."""
+    return replace(facts, shown=replace(facts.shown, **more))
 
 
 @pytest.fixture
@@ -134,9 +140,9 @@ def test_nothing_is_proved_by_an_authors_word(world: World, facts: Facts) -> Non
     word = Override(model="raw_model", version="v", code="c", columns=(), reason="", place="", reaches=("daily",))
     for said in (replace(word, model="daily", reaches=()), word):
         assert renaming(replace(world.project, overrides={"w": said}), facts, "daily") is None
-    assert renaming(world.project, replace(facts, shown={"daily": signed(OLD, code="c")}), "daily") is None
-    assert renaming(world.project, replace(facts, shown={}), "daily") is None
-    assert renaming(world.project, replace(facts, algorithms={"daily": 1}), "daily") is None
+    assert renaming(world.project, recorded(facts, signatures={"daily": signed(OLD, code="c")}), "daily") is None
+    assert renaming(world.project, recorded(facts, signatures={}), "daily") is None
+    assert renaming(world.project, recorded(facts, algorithms={"daily": 1}), "daily") is None
 
 
 def test_what_it_reads_is_what_it_read(world: World, facts: Facts) -> None:

@@ -9,6 +9,7 @@ import pytest
 from backfill_assets.core.model import Signature
 from backfill_assets.plan.category import Category, TableChange
 from backfill_assets.plan.changes import asked_about
+from backfill_assets.plan.facts import Shown
 from backfill_assets.plan.stages import Request
 from backfill_assets.plan.strategy import Strategy
 from backfill_assets_tests.fakes import days
@@ -77,7 +78,7 @@ def test_the_gate_asks_about_an_additive_change_in_these_words(history: ProjectH
     old, more = Signature(rows="r", columns={"id": "1"}), Signature(rows="r", columns={"id": "1", "n": "2"})
     other = Signature(rows="s", columns={"id": "1"})
     project = replace(history.world.project, signatures={"a": more, "b": other})
-    facts = replace(history.world.facts(history.now), shown={"a": old, "b": old})
+    facts = replace(history.world.facts(history.now), shown=Shown(signatures={"a": old, "b": old}))
     assert asked_about(project, facts, ["a"]) == "an additive, non-breaking change"
     assert asked_about(project, facts, ["a", "b"]) == asked_about(project, facts, ["b"]) == "a change"
     assert str(TableChange(category=Category.ADDITIVE, added=("n",))) == "additive, non-breaking: adds n"

@@ -18,7 +18,7 @@ from backfill_assets.core.model import Column, ColumnRef, Model, Project, Signat
 from backfill_assets.core.settings import Cost
 from backfill_assets.plan.category import Category, TableChange
 from backfill_assets.plan.estimate import estimate
-from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.facts import Facts, Shown, Sources, Tables
 from backfill_assets.plan.offered import clearly_less, with_smallest
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.smallest import needs
@@ -48,9 +48,11 @@ def facts_of(project: Project, *shown: str, done: Mapping[str, Ranges] | None = 
     return Facts(
         now=NOW,
         environment=Environment(name="prod", revision=1, pointers=pointers, releases={}),
-        coverage={n: Coverage(green=(done or {}).get(n, Ranges())) for n in project.models},
-        heads=dict.fromkeys(project.models, -1),
-        sources={name: {"commit": 1} for name in project.sources},
+        tables=Tables(
+            coverage={n: Coverage(green=(done or {}).get(n, Ranges())) for n in project.models},
+            heads=dict.fromkeys(project.models, -1),
+        ),
+        sources=Sources(pins={name: {"commit": 1} for name in project.sources}),
     )
 
 
@@ -221,7 +223,7 @@ def test_readers_of_other_columns_do_not_count() -> None:
         a_reader("all", "a", a=ModelUse(columns=("y",))), a_reader("week", "a", a=ModelUse(columns=("X",), history=7))
     )
     project = replace(project, signatures={"a": replace(old, columns={"x": "2", "y": "1"})})
-    facts = replace(facts_of(project, "a"), shown={"a": old})
+    facts = replace(facts_of(project, "a"), shown=Shown(signatures={"a": old}))
     plan = with_smallest(project, facts, make_plan(project, facts, Request(select=("a",))))
     assert plan.smallest is not None and [r.consumer for r in plan.smallest.readers] == ["week"]
     assert smallest_command(plan) == "backfill apply --forward-only 2024-06-13 --select a"
@@ -334,7 +336,7 @@ def test_what_reads_days_that_prod_lacks_is_not_offered() -> None:
     for lack, offered in ((every.until(utc("2024-06-15")), False), (every, True)):
         facts = facts_of(project, "a", "b", done={"a": lack})
         shown = {**facts.environment.pointers, "a": a_pointer("a", project.fingerprints["a"], *lack)}
-        facts = replace(facts, environment=replace(facts.environment, pointers=shown), shown={})
+        facts = replace(facts, environment=replace(facts.environment, pointers=shown), shown=Shown())
         plan = with_smallest(project, facts, make_plan(project, facts, Request()))
         assert bool(plan.smaller) is offered, plan.smallest
         alone = with_smallest(project, facts, make_plan(project, facts, Request(forward_only=utc("2024-03-01"))))

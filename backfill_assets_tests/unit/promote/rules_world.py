@@ -136,7 +136,7 @@ class GovernedWorld(World):
     def facts(self, now: datetime = datetime.max, *, control: Control | None = None) -> Facts:  # type: ignore[override]
         found = read_facts(self.project, control or self.control, self.tables, self.pins, now=now, environment="prod")
         known = settling(control or self.control, "prod", now)
-        return replace(found, extents=self.extents, rules=self.rules(), settling=known)
+        return replace(found, sources=replace(found.sources, extents=self.extents), rules=self.rules(), settling=known)
 
     def governed_cases(self, facts: Facts, control: Control | None = None) -> Cases:
         """As `cases_of` does."""
@@ -208,7 +208,7 @@ class GovernedWorld(World):
 
         def look() -> Case:
             nonlocal held
-            again = replace(self.facts(now, control=control), sources=built.sources)
+            again = self.facts(now, control=control).with_pins(built.sources)
             cases, late = self.governed_cases(again, control), self.unsettled(now, control)
             found, held = settling_case(
                 self.project, again, request, late, lambda plan: cases.promotion(request, again, plan)
@@ -232,7 +232,7 @@ class GovernedWorld(World):
 
         def rules(case: Case) -> dict[str, object]:
             found = case.facts.rules or self.rules()
-            once, moving = case.facts.out_of_sight, case.pointers
+            once, moving = case.facts.past.out_of_sight, case.pointers
             new = rules_to_record(found, case.environment, moving, case.agreed, out_of_sight=once) if moving else None
             who = Approver(account=by, host="laptop")
             return dict(record_rules(control, found, new, who, now=self.clock()).to_json())

@@ -68,7 +68,7 @@ def test_a_local_day_that_is_not_over_takes_no_day_of_utc(world: World) -> None:
     in_zone(world, NEW_YORK)
     built(world, NIGHT)
     facts = world.facts(NIGHT)
-    assert str(facts.coverage["d"].built) == "2024-01-01..2024-01-09" and not facts.coverage["d"].partial
+    assert str(facts.tables.coverage["d"].built) == "2024-01-01..2024-01-09" and not facts.tables.coverage["d"].partial
     assert [str(w.publish) for w in case(world, NIGHT).wanted.wanted] == ["2024-01-01..2024-01-09"]
 
 
@@ -125,7 +125,7 @@ def test_local_days_wait_for_what_they_read_although_days_of_utc_are_shown() -> 
     assert not plan.blocked
     apply(world.bench(pins=plan.sources), plan)
     facts = world.facts()
-    assert str(facts.coverage["d"].green) == "2024-01-01..2024-01-09"
+    assert str(facts.tables.coverage["d"].green) == "2024-01-01..2024-01-09"
     bound = bounded_now(world.project, world.control, world.tables, {}, NOW, environment="prod")
     for project in (bound, facts.bounded(world.project)):
         assert str(project.models["d"].expected(NOW)) == "2024-01-01..2024-01-09"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from backfill_assets.core.intervals import Cadence, Ranges, utc
 from backfill_assets.core.model import Override, Project
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.facts import Facts, Tables
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.state.environment import Environment
@@ -52,9 +52,10 @@ def ask(
     facts = Facts(
         now=NOW,
         environment=Environment(name="prod", revision=0, pointers={p.model: p for p in shown}, releases={}),
-        coverage={n: coverage.get(n, Coverage()) for n in project.models},
-        heads=dict.fromkeys(project.models, heads),
-        sources={},
+        tables=Tables(
+            coverage={n: coverage.get(n, Coverage()) for n in project.models},
+            heads=dict.fromkeys(project.models, heads),
+        ),
     )
     return gated(project, facts, RECORDS, request or Request(), models or tuple(project.models))
 

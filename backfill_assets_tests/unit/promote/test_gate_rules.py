@@ -332,6 +332,6 @@ def test_what_is_shown_stays_complete_after_a_foreign_commit() -> None:
     board.world.tables.foreign("c", "c-1")
     later = NOW + timedelta(days=1)
     facts = board.world.facts(later)
-    assert facts.coverage["c"].green == ranges(days("01", "10"))
+    assert facts.tables.coverage["c"].green == ranges(days("01", "10"))
     [stage] = make_plan(board.world.project, facts, Request(select=("c",))).work
     assert stage.intervals == ranges(days("11"))

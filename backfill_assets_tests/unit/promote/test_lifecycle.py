@@ -428,7 +428,8 @@ def test_two_processes_update_a_candidate_at_once(desk: Desk) -> None:
         found = desk.world.facts()
         if len(asked) == 1:
             assert desk.show(again.id) is not None
-            return replace(found, heads={**found.heads, "a": found.heads["a"] - 1})
+            heads = found.tables.heads
+            return replace(found, tables=replace(found.tables, heads={**heads, "a": heads["a"] - 1}))
         return found
 
     shown = move_candidate(desk.world.control, desk.world.project, facts, again.id, by="ana", views=no_views)

@@ -124,7 +124,7 @@ def test_rows_of_a_table_that_the_janitor_removed(shop: Path) -> None:
     place = unsparked(shop, user="dev")
     build(place)
     facts = place.facts()
-    last = facts.out_of_sight["running"]
+    last = facts.past.out_of_sight["running"]
     gone = replace(facts.environment, removals={("running", last.version): 1})
     found = find_changed_rows(place.project, replace(facts, environment=gone), place.log, [last])
     assert found.changed == {"running": last.covers} and found.rewritten == {} and not found.idle

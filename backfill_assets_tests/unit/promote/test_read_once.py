@@ -18,7 +18,7 @@ def test_the_releases(monkeypatch: pytest.MonkeyPatch) -> None:
     """A routine run over models that are red one after the other is asked of case by case; a second plan is open."""
     world = World(*(a_model(name, "raw") for name in "abcd"))
     released(world)
-    built(world, Request(restate=(("a", next(iter(world.facts().coverage["a"].green))),)))
+    built(world, Request(restate=(("a", next(iter(world.facts().tables.coverage["a"].green))),)))
     later = utc("2024-01-13T12:00")
     world.engine.cell = lambda job, unit: Cell(failures={"rows_ok": int(job.model.name in "abc")})
     apply(world.bench(now=later), world.plan(now=later))

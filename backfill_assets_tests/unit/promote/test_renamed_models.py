@@ -269,7 +269,7 @@ def test_rows_of_the_new_name_are_followed(shown: Path) -> None:
     assert {name for name, p in after.items() if p != before.pointers[name]} == {"by_day", "running"}
     assert not watch_environment(place).notices
     halfway = replace(before, pointers={**before.pointers, "by_day": after["by_day"]})
-    found = stale_inputs(published_context(place).project, halfway, place.facts().entries)
+    found = stale_inputs(published_context(place).project, halfway, place.facts().tables.entries)
     assert {(s.model, s.upstream) for s in found} == {("running", "by_day")}
 
 

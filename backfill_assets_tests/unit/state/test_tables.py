@@ -124,8 +124,9 @@ def test_what_was_seen_is_handed_on() -> None:
     apply(world.bench(), world.plan())
     facts, version = world.facts(), world.project.fingerprints["m"]
     world.tables.drop("m", version)
-    assert facts.look(world.tables).head("m", version) == facts.heads["m"] > 0 > world.tables.head("m", version)
-    assert facts.look(world.tables).head("m", "another") == -1
+    look, head = facts.tables.look(world.tables), facts.tables.heads["m"]
+    assert look.head("m", version) == head > 0 > world.tables.head("m", version)
+    assert look.head("m", "another") == -1
 
 
 def test_who_commits_between_two_looks_is_no_dirt_yet(tables: FakeTables) -> None:

@@ -19,6 +19,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
 from backfill_assets.plan.category import Category, change_between
 from backfill_assets.plan.changes import unproved
+from backfill_assets.plan.facts import Shown
 from backfill_assets.project import algorithm, fingerprint, sql_files, stored, upgrade
 from backfill_assets.promote.promote import promote
 from backfill_assets.state import upgrades
@@ -266,7 +267,7 @@ def test_the_plan_says_what_it_cannot_prove(root: Path, tmp_path: Path, monkeypa
         facts = place.facts()
         said = unproved(place.project, facts, "daily")
     assert f"nothing proves that {shown}, which is shown, is what the code says" in said[0]
-    assert unproved(place.project, replace(facts, shown=place.project.signatures), "daily") == ()
+    assert unproved(place.project, replace(facts, shown=Shown(signatures=place.project.signatures)), "daily") == ()
 
 
 def test_the_parser_is_the_one_that_the_algorithm_names() -> None:
