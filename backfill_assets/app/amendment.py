@@ -8,9 +8,16 @@ from backfill_assets.app.context import Context
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.amendment import Amendment, amend
 from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.leases import targets
+from backfill_assets.plan.stages import Plan
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.promote.planned import stored_patches
 from backfill_assets.state.plans import PlanRecord
+
+
+def amend_continued(context: Context, record: PlanRecord | None, plan: Plan, facts: Facts) -> Amendment | None:
+    """What is different from the stored plan that a plan goes on with, where there is one."""
+    return record and amend_stored(context, record, facts, {t.model: t.intervals for t in targets(plan)})
 
 
 def amend_stored(context: Context, record: PlanRecord, facts: Facts, gives: Mapping[str, Ranges]) -> Amendment:

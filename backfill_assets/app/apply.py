@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from backfill_assets.app.amendment import amend_stored
+from backfill_assets.app.amendment import amend_continued
 from backfill_assets.app.candidate import open_plan, show_candidate
 from backfill_assets.app.carry_out import Carried, Follow, carry_out, unseen
 from backfill_assets.app.check_texts import check_texts
@@ -29,7 +29,6 @@ from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.commands import apply_command, promote_command
 from backfill_assets.plan.estimate import PlanEstimate
 from backfill_assets.plan.facts import Facts
-from backfill_assets.plan.leases import targets
 from backfill_assets.plan.maintenance import Maintenance
 from backfill_assets.plan.part import Part, part_plan
 from backfill_assets.plan.sample import sample_plan
@@ -143,6 +142,7 @@ def start_apply(context: Context, request: Request, *, sample: int | None = None
     whole = plan_request(context, request, facts=facts)
     plan = part_plan(whole, context.project, only) if only else whole
     opened = open_plan(context, whole, facts)
+    before = opened.plan if opened and opened.continues else None
     if sample is not None:
         plan = sample_plan(whole, context.project, sample)
     estimate = estimate_plan(context, plan)
@@ -156,16 +156,10 @@ def start_apply(context: Context, request: Request, *, sample: int | None = None
         ahead=obstacles_ahead(context, whole, facts),
         estimate=estimate,
         maintenance=plan_maintenance(context, plan, estimate),
-        amendment=_amended(context, whole, opened, facts),
+        amendment=amend_continued(context, before, whole, facts),
         gaps=find_blocking(context, whole, facts) if whole.stages else (),
         notes=lone_author_words(whole.owners, facts.rules_for(context.project), opened.plan.authors) if opened else (),
     )
-
-
-def _amended(context: Context, whole: Plan, opened: Opened | None, facts: Facts) -> Amendment | None:
-    if opened is None or not opened.continues:
-        return None
-    return amend_stored(context, opened.plan, facts, {t.model: t.intervals for t in targets(whole)})
 
 
 def build_plan(

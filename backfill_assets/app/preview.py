@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from backfill_assets.adapters.machine import check_versioned, session_conf
-from backfill_assets.app.amendment import amend_stored
+from backfill_assets.app.amendment import amend_continued
 from backfill_assets.app.context import Context
 from backfill_assets.app.estimate import estimate_plan, plan_maintenance
 from backfill_assets.app.faults import find_faults
@@ -23,7 +23,7 @@ from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.estimate import PlanEstimate
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.faults import Fault
-from backfill_assets.plan.leases import Claim, targets
+from backfill_assets.plan.leases import Claim
 from backfill_assets.plan.maintenance import Maintenance
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.plan.uncovered import Uncovered
@@ -88,7 +88,7 @@ def preview(context: Context, request: Request) -> Preview:
     return Preview(
         plan=made,
         claim=claim,
-        amendment=_amended(context, made, claim, facts),
+        amendment=amend_continued(context, claim.continues, made, facts),
         estimate=estimate,
         maintenance=plan_maintenance(context, made, estimate),
         uncovered=find_uncovered(context, made),
@@ -116,12 +116,6 @@ def _unbuildable(context: Context) -> str:
     except SettingsError as error:
         return f"Nothing can be built. {error.what}: {error.why}. To mend it, {error.fix}"
     return ""
-
-
-def _amended(context: Context, made: Plan, claim: Claim, facts: Facts) -> Amendment | None:
-    if claim.continues is None:
-        return None
-    return amend_stored(context, claim.continues, facts, {t.model: t.intervals for t in targets(made)})
 
 
 def _authors(context: Context, claim: Claim) -> tuple[str, ...]:
