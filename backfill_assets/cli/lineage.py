@@ -10,7 +10,7 @@ from backfill_assets.cli.terminal import out, styled
 from backfill_assets.core.consumer import Consumer
 from backfill_assets.core.errors import UsageError
 from backfill_assets.core.model import UNKNOWN, Project
-from backfill_assets.core.wording import closest
+from backfill_assets.core.wording import did_you_mean
 from backfill_assets.plan.reasons import ROWS, reads_of
 
 ColumnsShown = Mapping[str, Sequence[str]]
@@ -133,7 +133,7 @@ def _resolve(project: Project, target: str, shown: ColumnsShown) -> tuple[str, s
         raise UsageError(
             f"no model named {model}",
             why=f"the project has: {', '.join(project.models)}",
-            fix=closest(model, project.models, "name one of these"),
+            fix=did_you_mean(model, project.models, "name one of these", quote=""),
         )
     names, whence = _columns(project, model, shown)
     if column and not names:
@@ -146,6 +146,6 @@ def _resolve(project: Project, target: str, shown: ColumnsShown) -> tuple[str, s
         raise UsageError(
             f"{model} has no column {column}",
             why=f"it has: {', '.join(names)}",
-            fix=closest(column.lower(), names, "name one of these"),
+            fix=did_you_mean(column.lower(), names, "name one of these", quote=""),
         )
     return model, column.lower() or None

@@ -30,14 +30,17 @@ def first_few(names: Iterable[str], most: int = SHOWN) -> str:
     return ", ".join(every[:most]) + more
 
 
-def closest(name: str, known: Iterable[str], otherwise: str) -> str:
-    """Which of the known names somebody may have meant; `otherwise` where none is like it.
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", *, quote: str = "`") -> str:
+    """`did you mean x?` for the closest known name, in whatever letters; `otherwise` where none is like it.
 
-    >>> closest("order", ["orders", "lines"], "name one of these"), closest("x", ["orders"], "name one of these")
-    ('did you mean orders?', 'name one of these')
+    >>> did_you_mean("onwer", ["owner", "start"]), did_you_mean("Order", ["orders"], quote="")
+    ('did you mean `owner`?', 'did you mean orders?')
+    >>> did_you_mean("x", ["orders"], "name one of these")
+    'name one of these'
     """
-    close = get_close_matches(name[:200], list(known), n=1)
-    return f"did you mean {close[0]}?" if close else otherwise
+    by_lower = {k.lower(): k for k in known}
+    close = get_close_matches(name[:200].lower(), list(by_lower), n=1)
+    return f"did you mean {quote}{by_lower[close[0]]}{quote}?" if close else otherwise
 
 
 def day_text(instant: datetime) -> str:

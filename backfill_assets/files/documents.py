@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -80,17 +79,6 @@ def read_yaml(text: str, file: Path, problems: list[Problem], *, first_line: int
         return None
     finally:
         loader.dispose()
-
-
-def did_you_mean(name: str, known: list[str], otherwise: str = "") -> str:
-    """`did you mean x?` for the closest known name, `otherwise` when none is close.
-
-    >>> did_you_mean("onwer", ["owner", "start"])
-    'did you mean `owner`?'
-    """
-    by_lower = {k.lower(): k for k in known}
-    close = get_close_matches(name[:200].lower(), list(by_lower), n=1)
-    return f"did you mean `{by_lower[close[0]]}`?" if close else otherwise
 
 
 class _Bomb(Exception):

@@ -13,7 +13,8 @@ from pydantic.fields import FieldInfo
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.escaping import UNSEEN
 from backfill_assets.core.intervals import FIRST_YEAR, LAST_YEAR, utc
-from backfill_assets.files.documents import UNREADABLE, Document, did_you_mean
+from backfill_assets.core.wording import did_you_mean
+from backfill_assets.files.documents import UNREADABLE, Document
 
 T = TypeVar("T", bound=BaseModel)
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

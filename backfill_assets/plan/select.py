@@ -8,7 +8,7 @@ from backfill_assets.core.errors import UsageError
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.reach import reach
-from backfill_assets.core.wording import closest
+from backfill_assets.core.wording import did_you_mean
 from backfill_assets.plan.missing import upstream_models
 
 
@@ -30,7 +30,7 @@ def select_models(project: Project, patterns: Sequence[str]) -> tuple[str, ...]:
             raise UsageError(
                 f"no model named {name}",
                 why=f"the project has: {', '.join(project.models) or 'no models'}",
-                fix=closest(name, project.models, "name one of these, or use +name, name+ or *"),
+                fix=did_you_mean(name, project.models, "name one of these, or use +name, name+ or *", quote=""),
             )
         chosen.add(name)
         if pattern.startswith("+"):
@@ -52,7 +52,7 @@ def one_of(names: Sequence[str], name: str) -> str:
     raise UsageError(
         f"no model named {name}",
         why=f"there are: {', '.join(names) or 'no models'}",
-        fix=closest(name, names, "name one of these"),
+        fix=did_you_mean(name, names, "name one of these", quote=""),
     )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Override, Project
 from backfill_assets.core.segments import logic_of
+from backfill_assets.core.wording import did_you_mean
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.changed_texts import remedy
 from backfill_assets.plan.facts import Facts
@@ -110,7 +110,7 @@ def unknown_columns(project: Project, facts: Facts, models: Collection[str]) -> 
             place=f"{consumer.file.relative_to(project.root).as_posix()}:{consumer.line}",
             what=f"{consumer.name} reads {name}.{column}, which there is not",
             why="its owner would not be told of a change to the column that is meant",
-            fix=_meant(column, known),
+            fix=did_you_mean(column, known.values(), f"it has {_first(known.values())}", quote=""),
         )
         for consumer in project.consumers.values()
         for name in consumer.reads
@@ -132,10 +132,8 @@ def _known_columns(project: Project, facts: Facts, name: str) -> dict[str, str]:
     return {column.lower(): column for column in (*code, *shown)} if code else {}
 
 
-def _meant(column: str, known: Mapping[str, str]) -> str:
-    if close := difflib.get_close_matches(column.lower(), known, n=1):
-        return f"did you mean {known[close[0]]}?"
-    return f"it has {', '.join([*known.values()][:_MOST])}{', …' * (len(known) > _MOST)}"
+def _first(names: Collection[str]) -> str:
+    return f"{', '.join([*names][:_MOST])}{', …' * (len(names) > _MOST)}"
 
 
 def _without_rows(project: Project, facts: Facts, name: str) -> Ranges:

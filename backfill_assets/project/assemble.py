@@ -7,7 +7,7 @@ from backfill_assets.core.errors import Problem
 from backfill_assets.core.intervals import Cadence
 from backfill_assets.core.model import EXACT, STABLE_KEY, Audit, Model, Rule, SameAs, Terms, Upstream
 from backfill_assets.core.settings import Settings
-from backfill_assets.files.documents import did_you_mean
+from backfill_assets.core.wording import did_you_mean
 from backfill_assets.project.audit_check import audit_problems
 from backfill_assets.project.declared_audits import parse_audits
 from backfill_assets.project.draft import Draft

@@ -9,7 +9,7 @@ from backfill_assets.audits.reads import columns as audit_columns
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.intervals import utc
 from backfill_assets.core.model import Audit, Column
-from backfill_assets.files.documents import did_you_mean
+from backfill_assets.core.wording import did_you_mean
 from backfill_assets.project.draft import Draft
 
 _FAMILIES = {

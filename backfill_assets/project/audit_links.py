@@ -14,7 +14,7 @@ from backfill_assets.audits.reads import audit_tables, other_table, period
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.intervals import Cadence
 from backfill_assets.core.model import Audit, Column, Model, Source
-from backfill_assets.files.documents import did_you_mean
+from backfill_assets.core.wording import did_you_mean
 from backfill_assets.files.texts import read_text
 from backfill_assets.project.audit_check import family
 from backfill_assets.project.files import AUDITS_FOLDER, audit_files

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from backfill_assets.core.consumer import CONSUMERS_FILE, Bound, Consumer, ConsumerQuery, Evaluation, ModelUse
 from backfill_assets.core.errors import Problem
-from backfill_assets.files.documents import Document, did_you_mean
+from backfill_assets.core.wording import did_you_mean
+from backfill_assets.files.documents import Document
 from backfill_assets.files.validation import Day, Strict, validate
 from backfill_assets.project.consumer_entry import ConsumerEntry
 from backfill_assets.project.sources import read_list

@@ -9,7 +9,8 @@ from backfill_assets.audits.kinds import KINDS
 from backfill_assets.audits.kinds.base import AuditKind
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.model import Audit
-from backfill_assets.files.documents import Document, did_you_mean
+from backfill_assets.core.wording import did_you_mean
+from backfill_assets.files.documents import Document
 from backfill_assets.files.validation import validate
 from backfill_assets.project.header import Header
 

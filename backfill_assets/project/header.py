@@ -14,7 +14,8 @@ from backfill_assets.core.errors import Problem
 from backfill_assets.core.intervals import Cadence
 from backfill_assets.core.local_days import known_zones
 from backfill_assets.core.model import EXACT, TOLERANCE, SortColumn
-from backfill_assets.files.documents import Document, did_you_mean
+from backfill_assets.core.wording import did_you_mean
+from backfill_assets.files.documents import Document
 from backfill_assets.files.validation import (
     ColumnName,
     ColumnNames,

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.model import Source, Upstream
-from backfill_assets.files.documents import did_you_mean
+from backfill_assets.core.wording import did_you_mean
 from backfill_assets.project.draft import Draft, DraftRead
 from backfill_assets.project.graph import cycles, ordered
 

@@ -9,7 +9,7 @@ from sqlglot.optimizer.scope import Scope
 
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.model import Column, ColumnRef
-from backfill_assets.files.documents import did_you_mean
+from backfill_assets.core.wording import did_you_mean
 from backfill_assets.project.draft import Draft
 from backfill_assets.sql.columns import Resolved, resolve
 from backfill_assets.sql.parsing import SqlError, parse

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.model import UNKNOWN, Model, Override, SameAs, Signature
-from backfill_assets.files.documents import did_you_mean
+from backfill_assets.core.wording import did_you_mean
 from backfill_assets.project import algorithm
 from backfill_assets.project.algorithm import version_of
 from backfill_assets.project.records import Records

@@ -13,7 +13,8 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from backfill_assets.core.errors import Problem, SettingsError
 from backfill_assets.core.model import Column, Source, SourceReady
-from backfill_assets.files.documents import Document, did_you_mean, read_yaml
+from backfill_assets.core.wording import did_you_mean
+from backfill_assets.files.documents import Document, read_yaml
 from backfill_assets.files.texts import read_text
 from backfill_assets.files.validation import (
     ColumnName,

@@ -10,7 +10,7 @@ from backfill_assets.core.consumer import Consumer
 from backfill_assets.core.errors import LostRaceError, PromotionError, StateError, UsageError
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.wording import closest
+from backfill_assets.core.wording import did_you_mean
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.promote import ViewCatalog, promote, recover
 from backfill_assets.promote.rehearsal import Readability, doubtful, rehearse, unreadable
@@ -154,7 +154,7 @@ def known_consumer(name: str, known: Collection[str]) -> None:
     raise UsageError(
         f"no consumer named {name}",
         why=f"consumers.yml names {listed}",
-        fix=closest(name, sorted(known), "write it into consumers.yml: who it is, and what it reads"),
+        fix=did_you_mean(name, sorted(known), "write it into consumers.yml: who it is, and what it reads", quote=""),
     )
 
 

@@ -11,7 +11,7 @@ from sqlglot.optimizer.resolver import Resolver
 from sqlglot.optimizer.scope import Scope
 from sqlglot.schema import MappingSchema
 
-from backfill_assets.files.documents import did_you_mean
+from backfill_assets.core.wording import did_you_mean
 
 WITHOUT_BRACKETS: tuple[str, ...] = ("current_time", "current_path")
 """Functions that Spark takes a name without brackets for where no column has it; they are refused elsewhere."""
