@@ -56,7 +56,7 @@ def prove_built(context: Context, stored: str, plan: Plan, facts: Facts) -> Prov
     record, cases = find_plan(context.control, stored), cases_of(context, facts)
     if not record.live:
         return Proved(drift=drift)
-    if found := judge_rows(cases.of_rows(facts, record)).obstacles:
+    if found := judge_rows(cases.of_rows(facts, record, plan.blocked)).obstacles:
         return Proved(drift=drift, in_the_way=found)
     return Proved(drift=drift, proofs=_prove(context, cases, record, drift, facts))
 

@@ -13,7 +13,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.older_sources import History, without
-from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.plan.stages import Blocked, Plan, Request
 from backfill_assets.plan.stored import stored_plan, stored_request
 from backfill_assets.promote.approval import PlanReview
 from backfill_assets.promote.candidate import known_target
@@ -139,8 +139,8 @@ class Cases:
             damaged=[a for a in recorded if isinstance(a, DamagedApproval)],
         )
 
-    def of_rows(self, facts: Facts, record: PlanRecord) -> Case:
-        """About the rows alone that a stored plan moves: are they there, and audited?"""
+    def of_rows(self, facts: Facts, record: PlanRecord, blocked: tuple[Blocked, ...] = ()) -> Case:
+        """About the rows alone that a stored plan moves: are they there, and audited? `blocked`: what waits of it."""
         versions, stored = self.control.versions.all(), self.stored(record)
         wanted = propose_plan(self.project, facts, versions, record, stored)
         return Case(
@@ -149,6 +149,7 @@ class Cases:
             versions=versions,
             wanted=wanted,
             request=stored.request if stored else Request(),
+            blocked=blocked,
             older=self.older_reads(facts, wanted.pointers),
         )
 

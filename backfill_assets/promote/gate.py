@@ -249,7 +249,7 @@ def _with_upstream(case: Case, found: Mismatch) -> str:
         return _back_or_out(case, name)
     needs = [(b.upstream, b.needs - _closed(case, b.upstream)) for b in case.blocked if b.model == name]
     if waits := [f"{upstream} {left}" for upstream, left in needs if left]:
-        return f"{name} waits for {listed(waits)}: promote both when it is built"
+        return f"{name} waits for {listed(waits)}: promote both when {name} is built"
     both = f"--select {found.upstream}+"
     together = f"promote both together: backfill apply {both}, then backfill promote {both}"
     if (own := case.facts.shown.own_changes.get(name)) and own.code:
@@ -267,7 +267,9 @@ def _back_or_out(case: Case, name: str) -> str:
 
 
 def _closed(case: Case, name: str) -> Ranges:
-    """What there is by now of a model's intervals that are over."""
+    """What there is by now of a model's intervals that are over; nothing of a source that is away."""
+    if name not in case.project.models:
+        return NOTHING
     return case.facts.tables.coverage[name].complete.until(case.project.models[name].over(case.facts.now))
 
 

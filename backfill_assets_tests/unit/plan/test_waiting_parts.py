@@ -56,4 +56,4 @@ def test_the_gate_says_what_for(world: World) -> None:
     apply(world.bench(patches=plan.patches, pins=plan.sources), plan)
     found = gate(world.cases().promotion(SINCE, world.facts(), plan)).obstacles
     said = {o.model: o.remedy for o in found if "was built from" in o.what}
-    assert said == {"day": "day waits for week 2024-01-08..2024-01-14: promote both when it is built"}
+    assert said == {"day": "day waits for week 2024-01-08..2024-01-14: promote both when day is built"}

@@ -368,6 +368,21 @@ class TestDeclared:
         assert not check_plan(there, built).unproved and proved == [started.stored]
         assert not_promoted(built) == "Nothing was promoted. To show what is complete: backfill promote"
 
+    def test_a_change_above_what_waits(self, place: Path) -> None:
+        """Is planned and built, and shown with its reader once that is built: neither is without the other."""
+        joined = "SELECT b.ds, b.qty FROM of_b AS b JOIN raw.a AS a ON b.ds = CAST(a.at AS DATE)"
+        (place / "models" / "joined.sql").write_text(f"{HEADER}{joined} WHERE b.ds >= :start AND b.ds < :end")
+        (place / "data" / "away").rename(place / "data" / "a")
+        promoted(place)
+        (place / "data" / "a").rename(place / "data" / "away")
+        file = place / "models" / "of_b.sql"
+        file.write_text(file.read_text().replace("sum(qty)", "max(qty)"))
+        built = build_plan(there := unsparked(place), started := start_apply(there, Request()))
+        told = {o.model: o.remedy for o in (*started.ahead, *check_plan(there, built).proved.in_the_way)}
+        waits = "joined waits for raw.a 2024-01-01..2024-01-04: promote both when joined is built"
+        assert built.all_green and told == {"joined": waits}
+        assert waits in {o.remedy for o in promote_plan(unsparked(place)).verdict.obstacles if o.model == "joined"}
+
     def test_an_audit_that_looks_it_up_waits_too(self, place: Path) -> None:
         file = place / "models" / "of_b.sql"
         audit = "audits: [{relationships: {columns: qty, to: raw.a, fields: qty}}]\n"
