@@ -135,7 +135,8 @@ class ToldPins:
 
 
 class FrozenPins(Mapping[str, Mapping[str, object]]):
-    """What each source is, looked at once, all of them together, when the first is needed."""
+    """What each source is, looked at once, all of them together, when the first is needed. One that cannot be looked at
+    is not among them: why is raised where a step asks for it."""
 
     def __init__(self, context: Context, sources: Collection[str], told: ToldPins) -> None:
         self._context, self._sources, self._told = context, sources, told
@@ -143,20 +144,28 @@ class FrozenPins(Mapping[str, Mapping[str, object]]):
         self._pins: dict[str, Mapping[str, object]] | None = None
 
     def __getitem__(self, name: str) -> Mapping[str, object]:
+        pins = self._looked()
+        with self._lock:
+            if name not in pins:  # a run whose selection Dagster does not say; or it is away, which is said now
+                pins[name] = self._context.pins.pin(self._context.project.sources[name])
+            return pins[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._looked()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._looked()))
+
+    def __len__(self) -> int:
+        return len(self._looked())
+
+    def _looked(self) -> dict[str, Mapping[str, object]]:
         known = self._context.project.sources
         with self._lock:
             if self._pins is None:
-                there, _ = pinned(self._context.pins, [known[n] for n in self._sources])
+                there, _ = pinned(self._context.pins, [known[name] for name in self._sources])
                 self._pins = self._told.share(there)
-            if name not in self._pins:  # a run whose selection Dagster does not say; or it is away, which is said now
-                self._pins[name] = self._context.pins.pin(known[name])
-            return self._pins[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._sources)
-
-    def __len__(self) -> int:
-        return len(self._sources)
+            return self._pins
 
 
 def run_name(run: dg.DagsterRun) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+import dagster as dg
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
@@ -27,6 +28,7 @@ from backfill_assets.plan.stages import Request
 from backfill_assets.project import file_schema
 from backfill_assets.project.loader import load_project
 from backfill_assets.state.versions import columns_ever
+from backfill_assets_tests.dagster_place import failure_of, materialize
 from backfill_assets_tests.projects import backfill_here
 from backfill_assets_tests.unsparked import build, promoted, unsparked
 
@@ -382,6 +384,12 @@ class TestDeclared:
         waits = "joined waits for raw.a 2024-01-01..2024-01-04: promote both when joined is built"
         assert built.all_green and told == {"joined": waits}
         assert waits in {o.remedy for o in promote_plan(unsparked(place)).verdict.obstacles if o.model == "joined"}
+
+    def test_dagster_builds_what_does_not_read_it(self, place: Path, instance: dg.DagsterInstance) -> None:
+        """In one run with what does: of that the step says why it cannot."""
+        done = materialize(unsparked(place), instance, "of_b", "of_a", first="2024-01-04", last="2024-01-04")
+        assert {event.node_name for event in done.get_asset_materialization_events()} == {"of_b"}
+        assert "source raw.a has no data" in failure_of(done, "of_a")
 
     def test_an_audit_that_looks_it_up_waits_too(self, place: Path) -> None:
         file = place / "models" / "of_b.sql"
