@@ -12,7 +12,7 @@ from backfill_assets.core.model import Column, ColumnRef
 from backfill_assets.core.wording import did_you_mean
 from backfill_assets.project.draft import Draft
 from backfill_assets.sql.columns import Resolved, resolve
-from backfill_assets.sql.parsing import SqlError, parse
+from backfill_assets.sql.parsing import Sql, SqlError, parse
 from backfill_assets.sql.types import in_yaml, same_type
 
 
@@ -29,8 +29,8 @@ class Outputs:
     """The last of the columns when the system adds it: the query does not give it."""
     scopes: tuple[Scope, ...] = ()
     """sqlglot's, of the qualified query; none when it cannot be resolved."""
-    code: str = ""
-    """The query's text: a SQL model's, or what a Python model compiles to."""
+    sql: Sql | None = None
+    """The query: a SQL model's, or what a Python model compiles to; None when it cannot be resolved."""
 
 
 def declared_columns(draft: Draft) -> Outputs:
@@ -87,7 +87,7 @@ def model_columns(
         names={k: n for k, (n, _) in known.items()},
         marker=marker,
         scopes=resolved.scopes,
-        code=draft.sql.code,
+        sql=draft.sql,
     )
 
 
@@ -99,14 +99,14 @@ def python_columns(
     found = _compiled(text, upstreams, spelling) if text else None
     if found is None:
         return nothing
-    resolved, names = found
+    sql, resolved, names = found
     if resolved.columns is None:
         return nothing
     marker = _marker(draft, resolved.columns)
     columns = _with(resolved.columns, marker)
     return Outputs(
         columns=columns, complete=True, lineage=resolved.lineage, names=names, marker=marker, scopes=resolved.scopes,
-        code=text or "",
+        sql=sql,
     )  # fmt: skip
 
 
@@ -117,23 +117,23 @@ def compiled_columns(
     found = _compiled(text, upstreams, spelling)
     if found is None:
         return declared
-    resolved, names = found
+    sql, resolved, names = found
     given = [c.name.lower() for c in _with(resolved.columns or (), declared.marker)]
     if given != [c.name.lower() for c in declared.columns]:
         return declared
-    return replace(declared, lineage=resolved.lineage, names=names, scopes=resolved.scopes, code=text)
+    return replace(declared, lineage=resolved.lineage, names=names, scopes=resolved.scopes, sql=sql)
 
 
 def _compiled(
     text: str, upstreams: Mapping[str, tuple[Column, ...]], spelling: Mapping[str, str]
-) -> tuple[Resolved, dict[str, str]] | None:
-    """What a Python model's SQL says, and the names of what it reads; None when it is none."""
+) -> tuple[Sql, Resolved, dict[str, str]] | None:
+    """A Python model's SQL, what it says, and the names of what it reads; None when it is none."""
     try:
         sql = parse(text)
     except SqlError:
         return None
     known = {r.key: (spelling[r.key], upstreams.get(spelling[r.key], ())) for r in sql.references if r.key in spelling}
-    return resolve(sql, known), {key: name for key, (name, _) in known.items()}
+    return sql, resolve(sql, known), {key: name for key, (name, _) in known.items()}
 
 
 def _broken_promise(draft: Draft, name: str, declared: str, given: str) -> Iterator[Problem]:

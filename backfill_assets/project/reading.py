@@ -295,9 +295,9 @@ def _signatures(
         found = files.outputs[model.name]
         query = None
         spark = {**files.settings.spark, **model.spark}
-        if found.code and read_as_usual(spark):
+        if found.sql and read_as_usual(spark):
             try:
-                query = query_signature(found.code, {key: tables[name] for key, name in found.names.items()})
+                query = query_signature(found.sql, {key: tables[name] for key, name in found.names.items()})
             except Opaque as why:
                 opaque[model.name] = str(why)
         logic = files.linked.drafts[model.name].logic

@@ -11,7 +11,6 @@ from backfill_assets.project.draft import Draft
 from backfill_assets.project.outputs import Outputs
 from backfill_assets.sql.nondeterministic import FunctionUse, Nondeterminism, uses_in_text, uses_of_texts
 from backfill_assets.sql.order_check import order_findings
-from backfill_assets.sql.parsing import parse
 from backfill_assets.sql.signature import Table
 from backfill_assets.sql.text_clocks import Tables
 
@@ -84,7 +83,7 @@ def hidden_uses(draft: Draft, compiled: str | None, tables: Tables) -> list[Func
 
 def typed_uses(draft: Draft, tables: Tables) -> list[FunctionUse]:
     """Those of an SQL model that show once the columns of what it reads are known."""
-    trees = parse(draft.sql.code).statements if draft.sql else ()
+    trees = draft.sql.statements if draft.sql else ()
     return [replace(use, line=draft.code_line + use.line - 1) for tree in trees for use in uses_of_texts(tree, tables)]
 
 
@@ -95,7 +94,8 @@ def remarks(
 
     `tables` are all that models read, by name.
     """
-    found = order_findings(outputs.code, outputs.scopes, {key: tables[name] for key, name in outputs.names.items()})
+    read = {key: tables[name] for key, name in outputs.names.items()}
+    found = order_findings(outputs.sql, outputs.scopes, read) if outputs.sql else []
     header = draft.header
     if header is not None and header.allow_nondeterministic:
         if draft.uses or hidden or found or not outputs.scopes:

@@ -42,7 +42,7 @@ class Resolved:
 
 
 def resolve(sql: Sql, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]], *, named: bool = True) -> Resolved:
-    """Resolve a single query's output columns. Changes the trees in `sql`.
+    """Resolve a single query's output columns.
 
     `upstreams` maps each lower-cased reference to the upstream's name and its columns (none: unknown). `named`: the
     query is to be a table, so that each column needs a name of its own.
@@ -55,6 +55,8 @@ def resolve(sql: Sql, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]], *
         if named:
             return Resolved(columns=None, findings=(names,))
         names = []
+    sql = sql.copied()  # what follows changes the trees
+    tree = sql.statements[0]
     nameless = prepare(tree)
     for qualifier in sql.qualifiers:
         _drop_qualifier(qualifier.node, qualifier.dropped)

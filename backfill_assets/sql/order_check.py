@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
 from backfill_assets.sql.column_check import ColumnProblem
-from backfill_assets.sql.parsing import STARTS_AT, WRITTEN_AS
+from backfill_assets.sql.parsing import STARTS_AT, WRITTEN_AS, Sql
 from backfill_assets.sql.places import line_of
 from backfill_assets.sql.select_parts import (
     aggregates,
@@ -46,9 +46,9 @@ _BY_POSITION = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp
 """What a window computes from the position of rows. rank() and dense_rank() give ties the same number."""
 
 
-def order_findings(code: str, scopes: Sequence[Scope], tables: Mapping[str, Table]) -> list[ColumnProblem]:
-    """One finding for each such use in a query, its text and qualified; `tables` as `query_signature` takes them."""
-    keys = query_keys(code, tables)
+def order_findings(sql: Sql, scopes: Sequence[Scope], tables: Mapping[str, Table]) -> list[ColumnProblem]:
+    """One finding for each such use in a query, parsed and qualified; `tables` as `query_signature` takes them."""
+    keys = query_keys(sql, tables)
     found: list[ColumnProblem] = []
     for scope in scopes:
         select = scope.expression

@@ -183,6 +183,10 @@ class Sql:
     columns_known: bool = True
     placeholders: tuple[exp.Placeholder, ...] = ()
 
+    def copied(self) -> Sql:
+        """The same with trees of its own, for whoever changes them."""
+        return _sql(self.code, self.tokens, tuple(tree.copy() for tree in self.statements), self.columns_known)
+
 
 def parse(code: str) -> Sql:
     """Parse SQL of the Spark dialect, less what sqlglot takes and Spark does not. Raises SqlError with the place."""
@@ -209,6 +213,10 @@ def parse(code: str) -> Sql:
     except Exception as error:  # the parser's own mistakes, over text that is no SQL
         raise SqlError(f"the parser cannot read it ({type(error).__name__})", 1) from None
     statements = tuple(t for t in trees if t is not None and not isinstance(t, exp.Semicolon))
+    return _sql(code, tuple(tokens), statements, columns_known)
+
+
+def _sql(code: str, tokens: tuple[Token, ...], statements: tuple[exp.Expr, ...], columns_known: bool) -> Sql:
     tables: list[exp.Table] = []
     columns: list[exp.Column] = []
     named: set[str] = set()
@@ -229,7 +237,7 @@ def parse(code: str) -> Sql:
     dotted = {r.key for r in references if "." in r.name}
     return Sql(
         code=code,
-        tokens=tuple(tokens),
+        tokens=tokens,
         statements=statements,
         references=references,
         qualifiers=tuple(q for c in columns if (q := _qualifier(c, dotted)) is not None) if dotted else (),
@@ -326,7 +334,7 @@ def _lack(found: re.Match[str]) -> str:
     return f"`{_SIGNS.get(found[1], found[1].upper())}` lacks a part"
 
 
-def _reference(tokens: list[Token], table: exp.Table, behind: frozenset[int]) -> Reference | None:
+def _reference(tokens: Sequence[Token], table: exp.Table, behind: frozenset[int]) -> Reference | None:
     """A table's name in the text; `behind` the word TABLE are the tokens that begin at these offsets."""
     parts = table.parts
     if not all(isinstance(p, exp.Identifier) and p.meta_get("start") is not None for p in parts):
@@ -394,7 +402,7 @@ def _deepest(tokens: list[Token]) -> int:
     return line
 
 
-def _after_sample(tokens: list[Token], after: int) -> int:
+def _after_sample(tokens: Sequence[Token], after: int) -> int:
     """The offset behind `TABLESAMPLE (…) [REPEATABLE (…)]`: Spark wants the alias there, not behind the name."""
     position, depth, end = after, 0, after
     for index, token in enumerate(tokens):
@@ -417,7 +425,7 @@ def _last_part(code: str, reference: Reference) -> str:
     return f"`{said}`" if said.upper() in JOINING_WORDS else said
 
 
-def _parameters(tokens: list[Token], named: set[str]) -> dict[str, int]:
+def _parameters(tokens: Sequence[Token], named: set[str]) -> dict[str, int]:
     lines: dict[str, int] = dict.fromkeys(sorted(named), 1)
     for token, following in zip(reversed(tokens[:-1]), reversed(tokens), strict=False):
         if token.token_type is TokenType.COLON and following.text in named:

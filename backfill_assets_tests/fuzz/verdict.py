@@ -134,7 +134,7 @@ def _model(
     query: Signature | None = None
     if resolved.columns is not None:
         with suppress(Opaque):
-            query = query_signature(text, {r.key: tables[r.key] for r in sql.references})
+            query = query_signature(sql, {r.key: tables[r.key] for r in sql.references})
     upstreams = tuple(Upstream(name=r.key) for r in sql.references)
     model = Model(
         name=name, path=Path(f"{name}.sql"), language="sql", code=text, start=_START, grain=(_CONSTANT,),

@@ -88,7 +88,7 @@ def test_stars_over_using_are_in_sparks_order(spark: SparkSession, joins: str) -
         assert found is None or [c.name.lower() for c in found] == list(dict.fromkeys(given)), query
         with suppress(Opaque):
             places = ", ".join(f"c{n}" for n in range(len(given)))
-            signature = query_signature(f"SELECT {places} FROM ({query}) AS x({places})", tables)
+            signature = query_signature(parse(f"SELECT {places} FROM ({query}) AS x({places})"), tables)
             told += 1
             for number, column in enumerate(given):
                 read = {ref.column for ref in signature.column_reads[f"c{number}"]}

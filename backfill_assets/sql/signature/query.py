@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from backfill_assets.core.model import ALL, Refs, Signature
-from backfill_assets.sql.parsing import parse
+from backfill_assets.sql.parsing import Sql
 from backfill_assets.sql.signature.clauses import Body, FromItem, Nodes, Query, Select, SetOperation, read_query
 from backfill_assets.sql.signature.expressions import ExpressionContext, value
 from backfill_assets.sql.signature.marks import Mark, Opaque, mix
@@ -23,9 +23,9 @@ from backfill_assets.sql.signature.select import Environment, Shaped, Subquery, 
 from backfill_assets.sql.signature.tokens import Tok, TokenKind, nodes_of, split
 
 
-def query_signature(code: str, tables: Mapping[str, Table]) -> Signature:
-    """The signature of a query's text; `tables` by lower-cased names as it has them. Raises Opaque, nothing else."""
-    relation = _read(code, _Queries(tables))
+def query_signature(sql: Sql, tables: Mapping[str, Table]) -> Signature:
+    """The signature of a query; `tables` by lower-cased names as it has them. Raises Opaque, nothing else."""
+    relation = _read(sql, _Queries(tables))
     names = [name.lower() for name, _ in relation.columns]
     if len(set(names)) < len(names) or not all(names):
         raise Opaque("columns without names of their own")
@@ -46,17 +46,17 @@ def _not_there(refs: Refs) -> Refs:
     return frozenset(replace(r, column=r.column.removeprefix(ABSENT)) for r in refs - _there(refs))
 
 
-def query_keys(code: str, tables: Mapping[str, Table]) -> dict[int, frozenset[str]]:
+def query_keys(sql: Sql, tables: Mapping[str, Table]) -> dict[int, frozenset[str]]:
     """Columns that no two rows of a SELECT share, by the offset of its SELECT; none for one where nobody knows."""
     queries = _Queries(tables)
     with suppress(Opaque):
-        _read(code, queries)
+        _read(sql, queries)
     return queries.keys
 
 
-def _read(code: str, queries: _Queries) -> Relation:
+def _read(sql: Sql, queries: _Queries) -> Relation:
     try:
-        return queries.query(read_query(nodes_of(parse(code))), {}, None, outermost=True).relation
+        return queries.query(read_query(nodes_of(sql)), {}, None, outermost=True).relation
     except Opaque:
         raise
     except Exception as error:  # also RecursionError: what judges a change must never be what stops a plan

@@ -10,6 +10,7 @@ import pytest
 from backfill_assets.core.digest import digest
 from backfill_assets.core.model import Column, Signature
 from backfill_assets.plan.category import change_between, same_for
+from backfill_assets.sql.parsing import parse
 from backfill_assets.sql.signature import Table, query_signature
 
 OLD = {"id": "int", "x": "int"}
@@ -50,7 +51,7 @@ def table(columns: list[str]) -> Table:
 def signed(reader: str, columns: list[str]) -> Signature:
     other = Signature(rows="o", columns={c: digest("o", c) for c in OTHER})
     o = Table(name="o", signature=other, columns=tuple(Column(name=c, type="int") for c in OTHER))
-    return query_signature(reader, {"a": table(columns), "o": o})
+    return query_signature(parse(reader), {"a": table(columns), "o": o})
 
 
 def rows(reader: str, columns: list[str]) -> Counter[tuple[object, ...]] | None:

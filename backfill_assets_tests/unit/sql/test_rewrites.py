@@ -7,6 +7,7 @@ import pytest
 from backfill_assets.core.digest import digest
 from backfill_assets.core.model import Column, Signature
 from backfill_assets.plan.category import Category, change_between
+from backfill_assets.sql.parsing import parse
 from backfill_assets.sql.signature import Opaque, Table, query_signature
 from backfill_assets_tests.projects import CHECKOUT
 from backfill_assets_tests.unit.sql.signature_pairs import KEYS, OTHER, SAME, TYPES
@@ -28,7 +29,7 @@ TABLES = {name: table(name) for name in TYPES}
 def signature_of(sql: str) -> Signature | None:
     """None: opaque."""
     try:
-        return query_signature(sql, TABLES)
+        return query_signature(parse(sql), TABLES)
     except Opaque:
         return None
 

@@ -40,7 +40,7 @@ def signature_of(sql: str) -> Signature | None:
     resolved = resolve(parsed, {r.key: (r.key, TABLES[r.key].columns) for r in parsed.references})
     assert not resolved.findings, resolved.findings
     try:
-        return query_signature(sql, TABLES)
+        return query_signature(parsed, TABLES)
     except Opaque:
         return None
 
