@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import NewType
 
 from backfill_assets.core.calendar import UTC_TIME, Calendar
 from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.core.local_days import days_meeting
 from backfill_assets.core.model import Model, Project
 
+Bounded = NewType("Bounded", Project)
+"""A project, its models bounded by what they read."""
 _LEAST = timedelta(microseconds=1)
 
 
@@ -36,7 +39,7 @@ def bounded(
     now: datetime,
     have: Mapping[str, Ranges] | None = None,
     ready_until: Mapping[str, datetime] | None = None,
-) -> Project:
+) -> Bounded:
     """The project, its models bounded by what they read. `extents`: from a source's first row to its last, where known,
     and None where it is known to have none; `ready_until`: what sources say that they have all rows of, which holds up
     each model that reads one.
@@ -70,10 +73,10 @@ def bounded(
         if ready_until and (waits := [ready_until[s.name] for s in sources if s.name in ready_until]):
             found = _between(found, found.start, _end(model, UTC_TIME, min(waits)), now)
         models[name] = _holding(found, model, (have or {}).get(name, NOTHING).span)
-    return replace(project, models=models)
+    return Bounded(replace(project, models=models))
 
 
-def cut_offs(project: Project, bound: Project, selected: Sequence[str], now: datetime) -> tuple[CutOff, ...]:
+def cut_offs(project: Project, bound: Bounded, selected: Sequence[str], now: datetime) -> tuple[CutOff, ...]:
     """What the selected models do not have to have yet, for want of rows to read."""
     found: list[CutOff] = []
     for name in selected:

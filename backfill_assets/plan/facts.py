@@ -17,7 +17,7 @@ from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import UNKNOWN, Model, Project, Signature, Source
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments, logic_of
-from backfill_assets.plan.bounds import bounded
+from backfill_assets.plan.bounds import Bounded, bounded
 from backfill_assets.plan.changed_texts import Texts, changed_texts
 from backfill_assets.plan.followed import ReadByNow, followed, read_by_now
 from backfill_assets.plan.lineage_changes import ColumnTexts, written_then
@@ -154,7 +154,7 @@ class Facts:
         """The facts, as if the sources were these."""
         return replace(self, sources=replace(self.sources, pins=pins))
 
-    def bounded(self, project: Project) -> Project:
+    def bounded(self, project: Project) -> Bounded:
         """The project, its models bounded by what they read."""
         project = self.with_shown_whole(project)
         have = {name: coverage.built | coverage.empty for name, coverage in self.tables.coverage.items()}

@@ -14,7 +14,7 @@ from backfill_assets.core.reach import reach
 from backfill_assets.core.wording import listed
 from backfill_assets.plan.adoption import kept_older, refuse_rebuilding
 from backfill_assets.plan.away import away_sources, source_away
-from backfill_assets.plan.bounds import cut_offs
+from backfill_assets.plan.bounds import Bounded, cut_offs
 from backfill_assets.plan.build_stage import build_stage
 from backfill_assets.plan.category import Category, TableChange
 from backfill_assets.plan.changed_texts import ChangedText
@@ -73,7 +73,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     return _whole(bounded, facts, request, project)
 
 
-def _restated(project: Project, facts: Facts, request: Request) -> Plan:
+def _restated(project: Bounded, facts: Facts, request: Request) -> Plan:
     """Published days are computed again."""
     patches = restatement(
         project,
@@ -101,7 +101,7 @@ def _restated(project: Project, facts: Facts, request: Request) -> Plan:
     return plan
 
 
-def _from_a_day(project: Project, facts: Facts, request: Request, first: datetime) -> Plan:
+def _from_a_day(project: Bounded, facts: Facts, request: Request, first: datetime) -> Plan:
     """New logic begins with the first day, and older rows stay."""
     changes = changes_of(project, facts)
     selected = select_models(project, request.select)
@@ -132,7 +132,7 @@ def _from_a_day(project: Project, facts: Facts, request: Request, first: datetim
     return _patched(project, facts, request, patches, dict.fromkeys(changed, since), changes)
 
 
-def _whole(project: Project, facts: Facts, request: Request, unbounded: Project) -> Plan:
+def _whole(project: Bounded, facts: Facts, request: Request, unbounded: Project) -> Plan:
     """The selected models, each with its whole history; `unbounded` says what the data that they read cuts off."""
     selected = select_models(project, request.select)
     changes = changes_of(project, facts)
@@ -224,7 +224,7 @@ def _whole(project: Project, facts: Facts, request: Request, unbounded: Project)
 class _Walk:
     """The selected models, upstreams first: what is planned of them, and what each has then."""
 
-    project: Project
+    project: Bounded
     facts: Facts
     request: Request
     unbounded: Project

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from backfill_assets.core.intervals import NOTHING, Ranges, by_name
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.plan.bounds import Bounded
 from backfill_assets.plan.changes import days_gone
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.missing import split_open
@@ -68,14 +69,14 @@ class Proposal:
 
 
 def propose(
-    project: Project,
+    project: Bounded,
     facts: Facts,
     versions: Mapping[tuple[str, str], Version],
     request: Request,
     models: Sequence[str],
     patches: Mapping[str, Patch] | None = None,
 ) -> Proposal:
-    """What these models would be shown as. `project` is bounded by what its sources have (`Facts.bounded`).
+    """What these models would be shown as.
 
     A pointer pins the table commit that `facts.tables.coverage` was seen at, so that nothing written since can leak.
     """
@@ -100,7 +101,7 @@ def propose(
     return Proposal(wanted=tuple(wanted), pointers=tuple(pointers))
 
 
-def _whole(project: Project, facts: Facts, request: Request, name: str) -> tuple[Wanted, Ranges]:
+def _whole(project: Bounded, facts: Facts, request: Request, name: str) -> tuple[Wanted, Ranges]:
     """What is wanted of a model that is no patch, and what of it stays at the commit that it is shown at."""
     shown, version = facts.environment.pointers.get(name), project.fingerprints[name]
     older = held = Ranges()
