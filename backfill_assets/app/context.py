@@ -45,7 +45,7 @@ from backfill_assets.core.processes import is_running
 from backfill_assets.files.untrusted import UNTRUSTED
 from backfill_assets.plan.dropped_columns import with_hidden_columns, with_stored_definitions
 from backfill_assets.plan.facts import Facts, bounded_now, read_facts
-from backfill_assets.plan.faulty import refuse_edited
+from backfill_assets.plan.faulty import as_built, refuse_edited
 from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.odd_files import FileColumns
 from backfill_assets.plan.patch import Patch
@@ -125,6 +125,7 @@ class Context:
             if versions:
                 loaded = with_hidden_columns(loaded, control.environments.read(loaded.settings.environment), versions)
         refuse_edited(loaded, versions)
+        loaded = as_built(loaded, versions) if loaded.faults else loaded
         cache = _own_cache(loaded)
         days = SourceDays(KnownDays(cache / "sources") if cache else None)
         log = DeltaTableLog(loaded.settings.warehouse)

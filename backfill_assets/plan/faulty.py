@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import cast
 
 from backfill_assets.audits.reads import audit_tables
 from backfill_assets.core.errors import ProjectError
 from backfill_assets.core.model import Project
 from backfill_assets.core.reach import reach
+from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.missing import upstream_models
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Request
-from backfill_assets.state.versions import VersionRecords, records_of
+from backfill_assets.state.versions import Version, VersionRecords, records_of
 
 _TELLING = ("name", "format", "path", "table", "options", "time_column", "key", "mask")
 """What of a source's entry says which columns it has, and which of them are asked for."""
@@ -32,19 +34,43 @@ def refuse_edited(project: Project, versions: VersionRecords) -> None:
             raise ProjectError(problem for problems in project.faults.values() for problem in problems)
 
 
+def as_built(project: Project, versions: VersionRecords) -> Project:
+    """The project, its models that cannot be computed, and what reads them, by the versions that the same code was
+    built as: only what their sources say is another one by now. As before where it never was."""
+    named, signed = dict(project.fingerprints), dict(project.signatures)
+    unsure = {*project.faults, *reach(project.faults, project.downstream)}
+    for name in (n for n in project.models if n in unsure):
+        upstream = {u: named[u] for u in upstream_models(project, project.models[name])}
+        for record in _by_this_code(project, name, versions):
+            if {u: logic_of(version) for u, version in record.upstream.items()} == upstream:
+                named[name], signed[name] = logic_of(record.version), record.signature
+                break
+    return replace(project, fingerprints=named, signatures=signed)
+
+
 def _built_as_now(project: Project, name: str, versions: VersionRecords) -> dict[str, object] | None:
     """Source → its columns when a model was built last by the code, and of the sources, that it has now; None where it
     never was."""
+    newest = next(_by_this_code(project, name, versions), None)
+    return None if newest is None else {source: _columns(entry) for source, entry in _sources_of(newest).items()}
+
+
+def _by_this_code(project: Project, name: str, versions: VersionRecords) -> Iterator[Version]:
+    """The records of a model of the code, and of the sources, that it has now, whatever columns these had; the newest
+    first."""
     model = project.models[name]
     code = {"text": model.text, "grain": list(model.grain), "time_column": model.time_column}
     now = {u.name: _telling(project.sources[u.name].declared) for u in model.upstreams if u.name in project.sources}
     mine = [each for key, known in versions.items() if key[0] == name for each in records_of(known)]
     for record in sorted(mine, key=lambda r: r.created, reverse=True):
-        said = cast(Mapping[str, Mapping[str, str]], record.definition.get("project") or {}).get("sources", {})
         same = all(record.definition.get(key) == value for key, value in code.items())
-        if same and {source: _telling(entry) for source, entry in said.items()} == now:
-            return {source: _columns(entry) for source, entry in said.items()}
-    return None
+        if same and {source: _telling(entry) for source, entry in _sources_of(record).items()} == now:
+            yield record
+
+
+def _sources_of(record: Version) -> Mapping[str, str]:
+    """The sources that a version was computed from, as they were declared."""
+    return cast(Mapping[str, Mapping[str, str]], record.definition.get("project") or {}).get("sources", {})
 
 
 def _telling(declared: str) -> dict[str, object]:

@@ -140,7 +140,8 @@ def _redeclared(project: Project, model: Model, shown: Version) -> str:
     if project.faults and (unknown := next((source for source in read if not source.columns), None)):
         return f"the columns of its source {unknown.name} are unknown by now"
     why = declared_otherwise(project, model, shown.definition, shown.signature)
-    return why if why == UNSAID or project.fingerprints.get(model.name) != shown.version else ""
+    vouched = project.fingerprints.get(model.name) == shown.version and model.name not in project.faults
+    return why if why == UNSAID or not vouched else ""
 
 
 def _another(environment: Environment, versions: VersionRecords, record: Version) -> ColumnRef | None:

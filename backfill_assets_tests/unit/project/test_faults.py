@@ -20,6 +20,7 @@ from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.prove import Proved
 from backfill_assets.app.routine import extend
+from backfill_assets.app.status import read_status
 from backfill_assets.core.errors import PlanError, ProjectError
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.core.model import Column, Project
@@ -129,6 +130,21 @@ def test_plans_of_it_are_refused_and_of_others_are_not(root: Path) -> None:
             build(place, Request(select=select))
     plan, _ = build(place, Request(select=("of_b", "counted_a")))
     assert plan.models == ("counted_a", "of_b")
+
+
+@pytest.mark.parametrize("columns", [("at", "quantity"), None], ids=["renamed", "away"])
+def test_versions_stay_those_that_were_built(root: Path, columns: tuple[str, ...] | None) -> None:
+    """Nobody is told that what is built is missing: not by `status`, not in Dagster. An edit is another version."""
+    built = unsparked(promoted(root)).project.fingerprints
+    shutil.rmtree(root / "data" / "a")
+    if columns:
+        write(root, "a", *columns)
+    assert unsparked(root).project.faults and unsparked(root).project.fingerprints == built
+    assert all(m.green == m.expected for m in read_status(unsparked(root)).models)
+    file = root / "models" / "over_a.sql"
+    file.write_text(file.read_text().replace("qty * 2", "qty * 3"))
+    now = unsparked(root).project.fingerprints
+    assert {name for name in built if now[name] != built[name]} == {"over_a"}
 
 
 def test_the_rest_is_extended_and_looked_at(root: Path) -> None:
