@@ -14,7 +14,8 @@ from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment, Segments, is_adopted, logic_of
-from backfill_assets.plan.commands import restate_argument, restate_command
+from backfill_assets.core.wording import first_few, listed
+from backfill_assets.plan.commands import restate_all
 from backfill_assets.plan.older_logic import held_by_older
 from backfill_assets.plan.patch import affected_interval
 from backfill_assets.plan.source_history import Reached, SourceChange, SourceHistory, TouchedSince
@@ -52,6 +53,31 @@ class _Found:
     """Sources of which a changed file has rows of several days, and does not say which of them are others now."""
 
 
+@dataclass(slots=True)
+class _Blind:
+    """What sources do not let anybody tell, by source."""
+
+    why: dict[str, str] = field(default_factory=dict[str, str])
+    undated: dict[str, dict[str, Ranges]] = field(default_factory=dict[str, dict[str, Ranges]])
+    """Reader → what is shown of it, where files that came later do not say their days."""
+    files: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    """The names of these files."""
+
+    def notices(self) -> list[Notice]:
+        """One a source."""
+        found = {source: [why] for source, why in self.why.items()}
+        for source, readers in self.undated.items():
+            were = "was" if len(readers) == 1 else "were"
+            found.setdefault(source, []).append(
+                f"which days these touch cannot be told, {listed([*readers])} {were} built before: "
+                f"{_named(self.files[source])}; {restate_all(readers)} computes all of it again"
+            )
+        return [
+            Notice(kind=NoticeKind.UNWATCHED, model=source, source=True, what="; ".join(texts))
+            for source, texts in sorted(found.items())
+        ]
+
+
 def late_sources(look: WatchFacts) -> tuple[Notice, ...]:
     """A notice for each model that shows intervals which its sources changed since; and what cannot be told, once a
     source.
@@ -63,7 +89,7 @@ def late_sources(look: WatchFacts) -> tuple[Notice, ...]:
     waiting = _unsettled(look, held)
     staying = held_by_readers(look, waiting)
     found: list[Notice] = []
-    blind: dict[str, str] = {}
+    blind = _Blind()
     for name, pointer in look.environment.pointers.items():
         if name in look.project.models:
             model = look.project.models[name]
@@ -76,8 +102,7 @@ def late_sources(look: WatchFacts) -> tuple[Notice, ...]:
                 found.append(_settling(look, model, pointer, left))
             if back:
                 found.append(staying_notice(look, model, back))
-    found += [Notice(kind=NoticeKind.UNWATCHED, model=s, source=True, what=why) for s, why in sorted(blind.items())]
-    return tuple(found)
+    return (*found, *blind.notices())
 
 
 def unsettled(look: WatchFacts) -> dict[str, Ranges]:
@@ -88,7 +113,7 @@ def unsettled(look: WatchFacts) -> dict[str, Ranges]:
 
 def late_intervals(look: WatchFacts, name: str) -> Ranges:
     """What is shown of a model and was built before its sources changed, provisional or not."""
-    return _stale(look, look.project.models[name], look.environment.pointers[name], {}).intervals
+    return _stale(look, look.project.models[name], look.environment.pointers[name], _Blind()).intervals
 
 
 def _unsettled(look: WatchFacts, held: Mapping[str, Ranges]) -> dict[str, Ranges]:
@@ -101,7 +126,7 @@ def _unsettled(look: WatchFacts, held: Mapping[str, Ranges]) -> dict[str, Ranges
         if model is None or pointer is None:
             continue
         open_ = look.settling.open_to_change(name, model.calendar, pointer.covers) - held.get(name, NOTHING)
-        if open_ and (stale := _stale(look, model, pointer, {}, back, vague_is_all=True).intervals & open_):
+        if open_ and (stale := _stale(look, model, pointer, _Blind(), back, vague_is_all=True).intervals & open_):
             found[name] = stale
     return found
 
@@ -110,7 +135,7 @@ def _stale(
     look: WatchFacts,
     model: Model,
     pointer: Pointer,
-    blind: dict[str, str],
+    blind: _Blind,
     back: timedelta = timedelta(),
     *,
     vague_is_all: bool = False,
@@ -122,7 +147,7 @@ def _stale(
     for source in [u.name for u in model.upstreams if u.name in look.project.sources]:
         history = look.histories.get(source, SourceHistory(unwatched="nobody looked at it"))
         if history.unwatched:
-            blind[source] = f"late rows cannot be noticed: {history.unwatched}"
+            blind.why[source] = f"late rows cannot be noticed: {history.unwatched}"
         else:
             parts = parts | _of_source(look, model, pointer, source, history, found, blind, back, vague_is_all)
     whole = Ranges.of(model.cadence.cover(part) for part in parts)
@@ -142,14 +167,13 @@ def _of_source(
     source: str,
     history: SourceHistory,
     found: _Found,
-    blind: dict[str, str],
+    blind: _Blind,
     back: timedelta,
     vague_is_all: bool,
 ) -> Ranges:
     """The parts of what is shown that one source touched since they were built; why goes into `found`."""
     expected, parts = model.expected(look.now), list[Interval]()
     timeless = look.project.sources[source].time_column is None
-    again = restate_command(restate_argument(model.name, pointer.covers & expected))
     after, memory = TouchedSince(model, history, back), dict[object, Reached]()
 
     def since(said: Mapping[str, object], began: datetime, batch: str) -> Reached:
@@ -169,10 +193,10 @@ def _of_source(
         if is_adopted(segment.version):  # no source of this project was read for it
             continue
         if said is None or ("commit" not in said and "files" not in said):
-            blind.setdefault(source, f"{model.name} does not say what it read of it in {part}")
+            blind.why.setdefault(source, f"{model.name} does not say what it read of it in {part}")
             continue
         if "commit" in said and cast(int, said["commit"]) < history.since:
-            blind[source] = (
+            blind.why[source] = (
                 f"changes until commit {history.since} cannot be told: the source's log does not reach back"
                 " to what was read"
             )
@@ -180,11 +204,8 @@ def _of_source(
         mine = Ranges((part,)) & expected
         # Such sources change all the time: no alarm each day.
         if vague and mine and (timeless or ("files" in said and not (vague_is_all and _none_went(changes)))):
-            names = _named({c.name for c in changes if c.touches is None})
-            blind[source] = (
-                f"which days these touch cannot be told, {model.name} was built before: {names}; "
-                f"{again} computes all of it again"
-            )
+            blind.undated.setdefault(source, {})[model.name] = pointer.covers & expected
+            blind.files.setdefault(source, set()).update(c.name for c in changes if c.touches is None)
             vague = False
         if here := mine if vague else touched & mine:
             parts += here
@@ -334,6 +355,4 @@ def _last_try(look: WatchFacts, name: str, pointer: Pointer, intervals: Ranges) 
 
 
 def _named(names: set[str] | Sequence[str]) -> str:
-    listed = sorted(names, key=lambda n: (len(n), n))
-    more = f" and {len(listed) - MOST_NAMED} more" if len(listed) > MOST_NAMED else ""
-    return ", ".join(listed[:MOST_NAMED]) + more
+    return first_few(sorted(names, key=lambda n: (len(n), n)), MOST_NAMED)

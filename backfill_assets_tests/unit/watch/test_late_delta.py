@@ -236,7 +236,7 @@ def test_files_without_statistics_touch_everything(tmp_path: Path) -> None:
 
 
 def test_a_source_without_a_time_column(tmp_path: Path) -> None:
-    """Which days a change touches cannot be told: said once, and not a finding."""
+    """Which days a change touches cannot be told: said once, of all that read it, and not a finding."""
     ten_days(tmp_path / "raw")
     lookout = Lookout(
         a_model("daily", "raw"),
@@ -248,6 +248,8 @@ def test_a_source_without_a_time_column(tmp_path: Path) -> None:
     assert lookout.late() == {}
     (said,) = lookout.said(NoticeKind.UNWATCHED)
     assert "raw" in said and "commit 1" in said and not any(n.finding for n in lookout.notices())
+    both = "backfill apply --restate daily:2024-01-01..2024-01-10 --restate wide:2024-01-01..2024-01-10"
+    assert "daily and wide were built before: " in said and f"{both} computes all of it again" in said
 
 
 def test_a_log_that_was_cleaned_up(tmp_path: Path) -> None:
