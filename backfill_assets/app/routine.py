@@ -18,11 +18,11 @@ from backfill_assets.app.plan import find_odd_files, plan_request
 from backfill_assets.app.promote import Promoted
 from backfill_assets.app.release import mover
 from backfill_assets.app.watch import find_outdated, find_unsettled
-from backfill_assets.audits.reads import tables_read
 from backfill_assets.contracts.publish import promoted_audits
 from backfill_assets.core.errors import BackfillError, PlanError
 from backfill_assets.core.intervals import Ranges
-from backfill_assets.plan.facts import Facts, pinned
+from backfill_assets.plan.away import find_away, not_extended
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Plan, PlanWarning, Request
@@ -147,16 +147,7 @@ def published_context(context: Context) -> Context:
     shown = context.control.environments.read(context.environment)
     audits = promoted_audits(context.control, context.environment)
     project = published(context.project, shown, context.control.versions.all(), audits)
-    reads = {name: tables_read(model) for name, model in project.models.items()}
-    read = {table for tables in reads.values() for table in tables}
-    _, away = pinned(context.pins, [source for name, source in project.sources.items() if name in read])
-    stuck = {
-        name: f"its source {table} is away: {away[table].why}"
-        for name, tables in reads.items()
-        for table in tables
-        if table in away
-    }
-    project = replace(project, redeclared={**project.redeclared, **stuck})
+    project = not_extended(project, find_away(project, context.pins))
     return replace(context, project=project, keeps_older=True)
 
 

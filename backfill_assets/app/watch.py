@@ -15,6 +15,7 @@ from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments, logic_of
+from backfill_assets.plan.away import find_away, not_extended
 from backfill_assets.plan.commands import apply_command, withdraw_command
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.published import published
@@ -157,7 +158,8 @@ def look_at_sources(context: Context, facts: Facts | None = None) -> WatchFacts:
     as_shown = replace(context.project, fingerprints={**context.project.fingerprints, **versions})
     # a missing record is a finding
     project = published(context.project, shown, records, audits) if recorded else as_shown
-    return _read_sources(context, project, shown, facts)
+    away = facts.sources.away if facts else find_away(project, context.pins)
+    return _read_sources(context, not_extended(project, away), shown, facts)
 
 
 def _read_sources(context: Context, project: Project, shown: Environment, facts: Facts | None) -> WatchFacts:

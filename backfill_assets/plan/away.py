@@ -5,19 +5,39 @@ What is to be computed from it, or held against it, waits. All else is planned, 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from backfill_assets.audits.reads import tables_read
-from backfill_assets.core.errors import Problem
+from backfill_assets.core.errors import BackfillError, Problem
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.wording import listed
-from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.facts import Facts, SourcePins, pinned
 from backfill_assets.plan.stages import Plan, PlanWarning
 
 
 def source_away(model: Model, facts: Facts) -> str:
     """A source that the model, or an audit of it, reads and that cannot be looked at; "" where there is none."""
     return next((name for name in tables_read(model) if name in facts.sources.away), "") if facts.sources.away else ""
+
+
+def find_away(project: Project, pins: SourcePins) -> Mapping[str, BackfillError]:
+    """Why sources that models, or their audits, read cannot be looked at; of those that cannot."""
+    read = {table for model in project.models.values() for table in tables_read(model)}
+    _, away = pinned(pins, [source for name, source in project.sources.items() if name in read])
+    return away
+
+
+def not_extended(project: Project, away: Mapping[str, BackfillError]) -> Project:
+    """The project as an environment shows it, with the models that are not extended as a source that they, or their
+    audits, read is away (`Project.redeclared`)."""
+    stuck = {
+        name: f"its source {table} is away: {away[table].why}"
+        for name, model in project.models.items()
+        for table in tables_read(model)
+        if table in away
+    }
+    return replace(project, redeclared={**project.redeclared, **stuck})
 
 
 def refuse_away(plan: Plan, facts: Facts) -> None:

@@ -57,7 +57,7 @@ def as_published(project: Project, plan: Plan) -> tuple[Plan, tuple[Obstacle, ..
         if part := stage.intervals if name in other else stage.intervals & reads:
             gone[name] = part
             why = other.get(name) or f"it reads {', '.join(stuck)}"
-            remedy = "promote what is declared now, or put back what was there; then backfill routine"
+            remedy = "put back what was there, or promote what is declared now; then backfill routine"
             left.append(Obstacle(model=name, what=f"is not extended: {why}:", intervals=part, remedy=remedy))
     cut = (_without_intervals(project, stage, gone, plan.now) for stage in plan.stages)
     return replace(plan, stages=tuple(stage for stage in cut if stage is not None)), tuple(left)

@@ -152,7 +152,7 @@ def redeclared(project: Project, facts: Facts, late: Mapping[str, Ranges]) -> tu
             what=f"is not built again, though its sources changed: {project.redeclared[name]}. What "
             f"{facts.environment.name} shows stays as it was:",
             intervals=part,
-            remedy="promote what is declared now, or put back what was there; then backfill routine",
+            remedy="put back what was there, or promote what is declared now; then backfill routine",
         )
         for name, ranges in late.items()
         if name in project.redeclared and (part := ranges - _lapsed(facts, name))

@@ -39,7 +39,7 @@ ROLLBACK = (
     broken("faults: plans are refused", "plan/faulty.py", "    if not project.faults:\n", "    if True:\n", "project/test_faults.py::test_plans_of_it_are_refused_and_of_others_are_not"),
     broken("faults: columns that nobody can tell", "plan/published.py", "    if project.faults and (unknown", "    if False and (unknown", "project/test_faults.py::test_columns_that_nobody_can_tell_hold_back_what_reads_them"),
     broken("faults: masks", "app/context.py", "if loaded.faults else loaded", "if False else loaded", "project/test_faults.py::test_nothing_masked_is_shown"),
-    broken("faults: a source that is away", "app/routine.py", "**project.redeclared, **stuck}", "**project.redeclared}", "project/test_faults.py::test_a_routine_run_goes_on_where_a_source_is_away"),
+    broken("faults: a source that is away", "plan/away.py", "**project.redeclared, **stuck}", "**project.redeclared}", "project/test_faults.py::test_a_routine_run_goes_on_where_a_source_is_away"),
     broken("faults: what reads an absent source waits", "plan/plan.py", "        away = source_away(model, facts)\n", "        away = ''\n", "project/test_faults.py"),
     broken("faults: older logic whose source is away stays", "plan/plan.py", "if name not in {*away, *reach", "if name not in {*reach", "plan/test_older_logic.py::test_what_cannot_be_read_now_waits"),
     broken("faults: a damaged log of a source", "watch/watch.py", "            return SourceHistory(unwatched=error.why or error.what)", "            raise", "project/test_faults.py"),

@@ -401,6 +401,14 @@ class TestDeclared:
         assert built.all_green and told == {"joined": waits}
         assert waits in {o.remedy for o in promote_plan(unsparked(place)).verdict.obstacles if o.model == "joined"}
 
+    def test_the_watch_does_not_send_to_a_routine_run(self, place: Path) -> None:
+        """Which would hold it back again."""
+        settings = place / "backfill.yml"
+        settings.write_text(settings.read_text().replace("01-05", "01-08"))
+        said = " ".join(backfill_here("watch", project=place).out.split())
+        assert "it is not extended: its source raw.a is away: there is no Delta table at" in said
+        assert "fix: put back what was there, or promote what is declared now; then backfill routine" in said
+
     def test_dagster_builds_what_does_not_read_it(self, place: Path, instance: dg.DagsterInstance) -> None:
         """In one run with what does: of that the step says why it cannot."""
         done = materialize(unsparked(place), instance, "of_b", "of_a", first="2024-01-04", last="2024-01-04")
