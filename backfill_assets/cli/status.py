@@ -65,7 +65,9 @@ def print_status(status: ProjectStatus) -> None:
             rate = m.pace.rows / m.pace.seconds
             console.print(f"pace     {m.model} {amount(m.pace.intervals, m.cadence)} done, {rate:,.0f} rows/s{left}")
         if m.last_failure:
-            console.print(Text(f"failed   {m.model} {m.last_failure.interval}: {m.last_failure.reason}", style="red"))
+            where = f"{m.model} {m.last_failure.interval}"
+            reason = m.last_failure.reason.removeprefix(f"{where} ").replace("\n", "\n  ")
+            console.print(Text(f"failed   {where}: {reason}", style="red"))
         if m.partial:
             console.print(f"open     {m.model} {short(m.partial)} is built as far as it got")
         if m.missing and m.green:

@@ -318,6 +318,10 @@ def _says_columns(source: Source) -> bool:
     return source.path is not None and source.format in _READABLE
 
 
+_NOTHING_THERE = ("TableNotFoundError", "FileNotFoundError")
+"""What delta-rs and Arrow raise where there is no table. (delta-rs's classes take long to import.)"""
+
+
 def _physical_columns(
     source: Source, document: Document, at: tuple[str | int, ...], problems: list[Problem], guessing: bool
 ) -> tuple[Column, ...]:
@@ -337,6 +341,7 @@ def _physical_columns(
         return ()
     except Exception as error:
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        fix = f"declare `columns:`, or create the {source.format} table at {source.path}"
+        create = "create" if type(error).__name__ in _NOTHING_THERE else "mend"
+        fix = f"declare `columns:`, or {create} the {source.format} table at {source.path}"
         problems.append(document.problem(*at, what=what, why=first, fix=fix))
         return ()

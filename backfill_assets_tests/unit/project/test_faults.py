@@ -104,6 +104,17 @@ def test_a_table_or_its_time_column_is_gone(
     assert {name: found[name] for name in faults} == faults
 
 
+@pytest.mark.parametrize("damaged", [True, False])
+def test_a_table_that_cannot_be_read_is_not_to_be_created(root: Path, damaged: bool) -> None:
+    """Where there is one."""
+    for entry in (root / "data" / "a" / "_delta_log").glob("*.json"):
+        entry.write_text("no JSON") if damaged else entry.unlink()
+    fixes = {problem.fix for problem in load_project(root).faults["of_a"]}
+    assert fixes == {
+        f"declare `columns:`, or {'mend' if damaged else 'create'} the delta table at {root / 'data' / 'a'}"
+    }
+
+
 def test_what_the_files_say_is_refused_with_it(root: Path) -> None:
     """All problems at once, as ever: the file is edited anyway."""
     write(root, "a", "at", "quantity")
