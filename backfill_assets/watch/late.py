@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, cast
 
 from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
-from backfill_assets.core.model import Model
+from backfill_assets.core.model import STABLE_KEY, Model
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment, Segments, is_adopted, logic_of
 from backfill_assets.core.wording import first_few, listed
@@ -94,9 +94,10 @@ def late_sources(look: WatchFacts) -> tuple[Notice, ...]:
         if name in look.project.models:
             model = look.project.models[name]
             stale, open_ = _stale(look, model, pointer, blind), waiting.get(name, NOTHING)
-            stale.intervals = stale.intervals - open_
-            if stale.intervals:
-                found.append(_notice(look, model, stale, held.get(name, NOTHING)))
+            if settled := stale.intervals - open_:
+                along = stale.intervals & open_ if any(a.kind == STABLE_KEY for a in model.audits) else NOTHING
+                stale.intervals = settled | along
+                found.append(_notice(look, model, stale, held.get(name, NOTHING), along))
             back = staying.get(name, {})
             if left := open_ - Ranges.of(back):
                 found.append(_settling(look, model, pointer, left))
@@ -307,8 +308,9 @@ _NO_MATTER = datetime.min.replace(tzinfo=UTC)
 _EVER = Interval(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 
-def _notice(look: WatchFacts, model: Model, stale: _Found, held: Ranges) -> Notice:
-    """`held`: what of the model no restatement computes, as it is of older logic or read by such rows."""
+def _notice(look: WatchFacts, model: Model, stale: _Found, held: Ranges, along: Ranges) -> Notice:
+    """`held`: what of the model no restatement computes, as it is of older logic or read by such rows; `along`: what is
+    provisional, and named as a key may have moved between it and the rest: neither is green without the other."""
     held = stale.intervals & held
     sources = "; ".join(f"{s} ({_named(c)})" for s, c in sorted(stale.changes.items()))
     what = f"built before its source changed: {sources}"
@@ -317,6 +319,8 @@ def _notice(look: WatchFacts, model: Model, stale: _Found, held: Ranges) -> Noti
     elif stale.coarse:
         coarse = ", ".join(sorted(stale.coarse))
         what += f"; of a file of {coarse} only the first and the last day are known, so all in between are named"
+    if along:
+        what += f"; {along} is provisional, and computed with the rest as a key may have moved between them"
     older = look.environment.pointers[model.name].older.covers
     whose = [
         *([f"{held & older} is shown by older logic"] if held & older else []),

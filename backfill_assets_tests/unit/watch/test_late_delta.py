@@ -15,7 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets.build.apply import apply
 from backfill_assets.core.intervals import Cadence, Ranges, utc
-from backfill_assets.core.model import Model
+from backfill_assets.core.model import Audit, Model
 from backfill_assets.plan.stages import Request
 from backfill_assets.state.settling import Settling
 from backfill_assets.watch.late import late_sources, unsettled
@@ -344,6 +344,24 @@ def test_provisional_days_of_older_logic(tmp_path: Path) -> None:
     late = found["wide", NoticeKind.LATE]
     assert str(late.intervals) == "2024-01-07" and not late.restate and "shown by older logic" in late.what
     assert late.remedy.startswith("backfill apply, then backfill promote PLAN")
+
+
+@pytest.mark.parametrize("kind", ["stable_key", "unique_grain"])
+def test_provisional_days_of_a_stable_key(tmp_path: Path, kind: str) -> None:
+    """A key that moved between them and settled ones keeps both from being green alone: one restatement is named."""
+    ten_days(tmp_path / "raw")
+    audits = (Audit(name="k", kind=kind, arguments={"columns": ("id",)}),)
+    lookout = Lookout(a_model("daily", "raw", audits=audits), source=delta(tmp_path / "raw"))
+    lookout.release()
+    append(tmp_path / "raw", "03", "10")
+    look = replace(
+        lookout.look(),
+        settling=Settling(clock=NOW, since={"daily": utc("2024-01-09")}, reach={"daily": timedelta()}),
+    )
+    late = next(n for n in late_sources(look) if n.kind is NoticeKind.LATE)
+    both = ("daily:2024-01-03", "daily:2024-01-10")
+    assert late.restate == (both if kind == "stable_key" else both[:1])
+    assert ("2024-01-10 is provisional, and computed with the rest" in late.what) == (kind == "stable_key")
 
 
 def test_provisional_days_that_settled_rows_read(tmp_path: Path) -> None:
