@@ -51,11 +51,11 @@ class Place(Context):
         return None
 
 
-def nothing_found(place: Context, plan: str, _: Plan, facts: Facts) -> Proved:
+def nothing_found(place: Context, plan: str, planned: Plan, facts: Facts) -> Proved:
     """What is complete is compared, by nobody, and nothing is found: Spark is what would do it."""
     record = find_plan(place.control, plan)
     cases = cases_of(place, facts)
-    if found := judge_rows(cases.of_rows(facts, record)).obstacles:
+    if found := judge_rows(cases.of_rows(facts, record, planned.blocked)).obstacles:
         return Proved(in_the_way=found)
     content = subject(place.project, facts, cases.review(facts, record)).content
     now = datetime.now(UTC)

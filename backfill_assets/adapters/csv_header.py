@@ -28,7 +28,7 @@ _DECIMAL_COMMA = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:[. ]\d{3})+),(?:\d{1,2}|\d{4
 _PLACES = re.compile(r"[+-]?\d*\.(\d*?)0*")
 """A number with a point, and its places after that without zeros at the end."""
 _FIRST_CHARACTERS = 2 * 1024
-"""Of these the places of numbers are looked at: most files have some."""
+"""Of these, after the first line, the places of numbers are looked at: most files have some."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +42,8 @@ class Dialect:
     encoding: str
     line_end: str
     """Empty: any of the usual."""
+    null: str
+    """What is written for NULL."""
 
     @classmethod
     def of(cls, source: Source) -> Dialect:
@@ -52,6 +54,7 @@ class Dialect:
             comment=source.option("comment"),
             encoding=source.option("encoding") or source.option("charset", UTF_8),
             line_end=source.option("linesep"),
+            null=source.option("nullvalue"),
         )
 
     @property
@@ -172,10 +175,14 @@ def decimal_commas(source: Source, file: SourceFile) -> frozenset[str]:
 
 def rounded_decimals(source: Source, file: SourceFile) -> frozenset[str]:
     """The columns of a file, as far as it is looked at, with numbers of more places after the point than their declared
-    type has: Spark rounds them."""
+    type has: Spark rounds them. Not of those that its folders hold, or where points are none of decimals."""
+    locale = source.option("locale", "en")
     scales = {c.name.lower(): parts[1] for c in source.columns if (parts := decimal_parts(c.type))}
-    places = _beginning(file, Dialect.of(source)).places if scales and not source.option("locale") else {}
-    return frozenset(name for name, count in places.items() if count > scales.get(name, count))
+    if not scales or locale.partition("-")[0] != "en":
+        return frozenset()
+    places = _beginning(file, Dialect.of(source)).places
+    here = scales.keys() - {*file.folder_columns}
+    return frozenset(name for name in here if places.get(name, 0) > scales[name])
 
 
 def is_misencoded(source: Source, file: SourceFile) -> bool:
@@ -194,7 +201,8 @@ def _beginning(file: SourceFile, dialect: Dialect) -> Beginning:
         names = _names(text, dialect, whole=len(content) < _BYTES)
         ends = len(content) < _BYTES
         rows = _odd_rows(text[:_CHARACTERS], dialect, whole=ends and len(text) <= _CHARACTERS)
-        first = rows or _rows(text[:_FIRST_CHARACTERS], dialect, whole=ends and len(text) <= _FIRST_CHARACTERS)
+        head = text.find("\n") + _FIRST_CHARACTERS
+        first = rows or _rows(text[:head], dialect, whole=ends and len(text) <= head)
         if names and any("\ufffd" in name for name in names):
             names = None  # nobody knows what they are called
         return Beginning(
@@ -208,7 +216,7 @@ def _beginning(file: SourceFile, dialect: Dialect) -> Beginning:
                 for name, value in zip(names or (), row, strict=False)
                 if _DECIMAL_COMMA.fullmatch(value.strip())
             ),
-            places=_places(names or (), first),
+            places=_places(names or (), first, dialect.null),
         )
     except UnreachableError:
         raise
@@ -244,15 +252,15 @@ def _rows(text: str, dialect: Dialect, *, whole: bool) -> list[list[str]]:
     return rows if whole else rows[:-1]
 
 
-def _places(names: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, int]:
+def _places(names: Sequence[str], rows: Sequence[Sequence[str]], null: str) -> dict[str, int]:
     """
-    >>> _places(["Net", "n"], [["Net", "n"], ["1.50", "3"], ["2.125", "4.0"]])
+    >>> _places(["Net", "n"], [["Net", "n"], ["1.50", "3"], ["2.125", "4.0"], ["-9.9999", ""]], "-9.9999")
     {'net': 3, 'n': 0}
     """
     found: dict[str, int] = {}
     for row in rows:
         for name, value in zip(names, row, strict=False):
-            if "." in value and (number := _PLACES.fullmatch(value.strip())):
+            if "." in value and value != null and (number := _PLACES.fullmatch(value.strip())):
                 found[name.lower()] = max(found.get(name.lower(), 0), len(number[1]))
     return found
 

@@ -210,11 +210,12 @@ def left_of_plan(context: Context, started: Started) -> str:
     return apply_command(started.whole.request)
 
 
-def not_promoted(built: Built) -> str:
+def not_promoted(built: Built, checked: Checked) -> str:
     """That a promotion which was asked for did not begin; where some models only wait, with what shows the others."""
     started = built.started
     only_waits = built.all_green and started.plan.blocked and not started.by_plan
-    shows = f" To show what is complete: {promote_command(started.whole.request)}" if only_waits else ""
+    can_be_shown = only_waits and checked.equal and not (checked.unproved or checked.proved.in_the_way)
+    shows = f" To show what is complete: {promote_command(started.whole.request)}" if can_be_shown else ""
     return f"Nothing was promoted.{shows}"
 
 

@@ -36,7 +36,7 @@ from backfill_assets.build.bench import Workbench
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
 from backfill_assets.build.hold import Hold, real_clock
-from backfill_assets.core.errors import BackfillError, SettingsError, StateError
+from backfill_assets.core.errors import BackfillError, ProjectError, SettingsError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.masking import with_faults_masked
 from backfill_assets.core.model import Project
@@ -45,12 +45,12 @@ from backfill_assets.core.processes import is_running
 from backfill_assets.files.untrusted import UNTRUSTED
 from backfill_assets.plan.dropped_columns import with_hidden_columns, with_stored_definitions
 from backfill_assets.plan.facts import Facts, bounded_now, read_facts
-from backfill_assets.plan.faulty import as_built, refuse_edited
+from backfill_assets.plan.faulty import columns_before, refuse_edited, with_versions_of
 from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.odd_files import FileColumns
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.source_bytes import TimedFile
-from backfill_assets.project.loader import load_project
+from backfill_assets.project.loader import load_project, load_with_columns
 from backfill_assets.project.records import Records
 from backfill_assets.project.settings import cache_folder, project_root
 from backfill_assets.state.control import Control
@@ -77,6 +77,15 @@ UNTRUSTED_WHY = f"the change is untrusted ({UNTRUSTED}, --untrusted or `untruste
 
 def _records(warehouse: str) -> Records:
     return Control.over(DeltaStore(warehouse)).versions.records()
+
+
+def _by_columns_before(project: Project, shown: Environment, versions: VersionRecords) -> Project:
+    """The project, its models that cannot be computed as their sources are by now by the versions that they were built
+    as, where the code is what it was."""
+    if columns := columns_before(project, shown.versions, versions):
+        with suppress(ProjectError):  # as with another column that the code reads since
+            return with_versions_of(project, load_with_columns(project, columns, _records))
+    return project
 
 
 def _own_cache(project: Project) -> Path | None:
@@ -120,12 +129,13 @@ class Context:
         versions: VersionRecords = {}
         with suppress(StateError):  # whoever needs the records says what is wrong with them
             versions = versions_by_this_release(control, loaded)
+            if loaded.faults:
+                loaded = _by_columns_before(loaded, control.environments.read(loaded.settings.environment), versions)
             loaded = under_known_names(loaded, versions)
             loaded = with_faults_masked(loaded, columns_ever(versions)) if loaded.faults else loaded
             if versions:
                 loaded = with_hidden_columns(loaded, control.environments.read(loaded.settings.environment), versions)
         refuse_edited(loaded, versions)
-        loaded = as_built(loaded, versions) if loaded.faults else loaded
         cache = _own_cache(loaded)
         days = SourceDays(KnownDays(cache / "sources") if cache else None)
         log = DeltaTableLog(loaded.settings.warehouse)

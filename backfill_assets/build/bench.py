@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import cast
 
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
 from backfill_assets.build.hold import Hold
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project
-from backfill_assets.core.pin import Pins
+from backfill_assets.core.pin import Pin, Pins
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.copied import Copied
 from backfill_assets.plan.frozen import Frozen, alike
@@ -110,7 +112,9 @@ class Workbench:
 
     def read_alike(self, name: str, intervals: Ranges) -> list[tuple[Ranges, Pins]]:
         """The intervals of a model by what they read of sources: all of `pins` but what is frozen for them."""
-        return [(part, {**self.pins, **own} if own else self.pins) for part, own in alike(self.frozen, name, intervals)]
+        return [
+            (part, _over(own, self.pins) if own else self.pins) for part, own in alike(self.frozen, name, intervals)
+        ]
 
     def sources(self, name: str, interval: Interval) -> Pins:
         """What an interval of a model reads of sources. All of it is read alike."""
@@ -119,3 +123,8 @@ class Workbench:
     def version(self, name: str) -> str:
         """The version of a model that is built."""
         return self.patches[name].version if name in self.patches else self.project.fingerprints[name]
+
+
+def _over(own: Pins, others: Pins) -> Pins:
+    """The pins of some sources before those of all. What is not there is asked of the others: they may say why."""
+    return ChainMap(cast("dict[str, Pin]", own), cast("dict[str, Pin]", others))

@@ -39,7 +39,7 @@ def print_applied(context: Context, built: Built, checked: Checked, *, last: boo
         print_candidate(started.opened, built.candidate)
     if built.all_green and (rest := left_of_plan(context, started)):
         echo(f"More of the plan is missing. Next: {rest}")
-    elif built.all_green and last and checked.proved.in_the_way:
+    elif built.all_green and (last or started.plan.blocked) and checked.proved.in_the_way:
         print_in_the_way(started.plan.environment, checked.proved.in_the_way)
     elif built.all_green and last:
         print_next(started.plan, started.stored, lacking=bool(started.gaps))

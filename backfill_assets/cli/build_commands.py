@@ -213,7 +213,7 @@ def apply(
     )
     if not built.complete or not checked.equal:
         if promote and not as_json:
-            echo(not_promoted(built))
+            echo(not_promoted(built, checked))
         raise typer.Exit(HELD if built.held and built.goes_on and not built.failed else INCOMPLETE)
     if promote:
         tell_promoted(promote_plan(context, started.to_promote, plan=started.by_plan), as_json=as_json)

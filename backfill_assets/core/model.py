@@ -373,7 +373,8 @@ class Project:
     columns: Mapping[str, tuple[Column, ...]]
     lineage: Mapping[str, Mapping[str, tuple[ColumnRef, ...]]]
     fingerprints: Mapping[str, str]
-    """Each model's version: 16 hex digits that change exactly when its table may."""
+    """Each model's version: 16 hex digits that change exactly when its table may; of what cannot be computed now
+    (`faults`) and what reads that, the one that it has with the columns that its sources had."""
     signatures: Mapping[str, Signature] = field(default_factory=dict[str, Signature])
     consumers_verified: date | None = None
     """When somebody last made sure that nobody is missing among the consumers; None: nobody ever did."""

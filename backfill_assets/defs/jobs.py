@@ -76,7 +76,7 @@ def apply_job(run: Launched) -> None:
     log_checked(context.project, run.step, checked)
     if built.carried.outcomes:
         run.log.info(comparison(started.estimate, built.actual))
-        if built.complete and not started.sample and (less := saving(started.estimate, built.actual)):
+        if built.all_green and not started.sample and (less := saving(started.estimate, built.actual)):
             run.log.info(less)
     bad = [held_text(built.held, goes_on=built.goes_on)] if built.held else []
     bad += [
@@ -89,7 +89,7 @@ def apply_job(run: Launched) -> None:
     if not bad:
         _log_next(run, started, checked)
     if bad or waits:
-        unmoved = [not_promoted(built)] if config["promote"] else []
+        unmoved = [not_promoted(built, checked)] if config["promote"] else []
         raise dg.Failure(description="\n\n".join([*bad, *waits, *unmoved]), allow_retries=False)
     if started.sample:
         rest = estimate_plan(context, plan_request(context, request, facts=built.facts))

@@ -31,6 +31,7 @@ from backfill_assets.defs.runs import BACKFILL_TAG
 from backfill_assets.defs.safe_log import Log
 from backfill_assets.plan.copied import Copied
 from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.faulty import refuse_faulty
 from backfill_assets.plan.frozen_text import continued_words
 from backfill_assets.plan.older_logic import refuse_parts
 from backfill_assets.plan.plan import asked_of
@@ -48,8 +49,10 @@ def plan_of(context: Context, step: dg.AssetExecutionContext, model: Model, inte
     """The plan that a step works on: the one that its run is tagged with, the newest open one that covers the run's
     days, or else a new one, which freezes the run's pins; "" when there is nothing to plan. The run is tagged with it.
 
-    Raises PlanError when another plan is in the way, the tag names none, or the interval is shown by older logic.
+    Raises PlanError when another plan is in the way, the tag names none, or the interval is shown by older logic, and
+    ProjectError where the model cannot be computed as its sources are by now.
     """
+    refuse_faulty(context.project, Request(select=(model.name,)))
     run = step.instance.get_run_by_id(step.run.run_id) or step.run
     pointer = context.control.environments.read(context.environment).pointers.get(model.name)
     refuse_parts(context.project, pointer, model.name, interval)

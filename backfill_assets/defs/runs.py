@@ -34,7 +34,7 @@ from backfill_assets.build.events import (
     Resumed,
 )
 from backfill_assets.build.hold import Hold
-from backfill_assets.core.errors import SettingsError
+from backfill_assets.core.errors import BackfillError, SettingsError
 from backfill_assets.core.pin import made_anew
 from backfill_assets.defs.names import model_key, run_tag
 from backfill_assets.defs.safe_log import Log
@@ -136,17 +136,20 @@ class ToldPins:
 
 class FrozenPins(Mapping[str, Mapping[str, object]]):
     """What each source is, looked at once, all of them together, when the first is needed. One that cannot be looked at
-    is not among them: why is raised where a step asks for it."""
+    then is not among them for the whole run: why is raised where a step asks for it."""
 
     def __init__(self, context: Context, sources: Collection[str], told: ToldPins) -> None:
         self._context, self._sources, self._told = context, sources, told
         self._lock = threading.Lock()
         self._pins: dict[str, Mapping[str, object]] | None = None
+        self._away: Mapping[str, BackfillError] = {}
 
     def __getitem__(self, name: str) -> Mapping[str, object]:
         pins = self._looked()
         with self._lock:
-            if name not in pins:  # a run whose selection Dagster does not say; or it is away, which is said now
+            if name in self._away:
+                raise self._away[name]
+            if name not in pins:  # a run whose selection Dagster does not say
                 pins[name] = self._context.pins.pin(self._context.project.sources[name])
             return pins[name]
 
@@ -163,7 +166,7 @@ class FrozenPins(Mapping[str, Mapping[str, object]]):
         known = self._context.project.sources
         with self._lock:
             if self._pins is None:
-                there, _ = pinned(self._context.pins, [known[name] for name in self._sources])
+                there, self._away = pinned(self._context.pins, [known[name] for name in self._sources])
                 self._pins = self._told.share(there)
             return self._pins
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from backfill_assets.audits.reads import tables_read
 from backfill_assets.core.errors import BackfillError, Problem
 from backfill_assets.core.model import Model, Project
+from backfill_assets.core.reach import reach
 from backfill_assets.core.wording import listed
 from backfill_assets.plan.facts import Facts, SourcePins, pinned
 from backfill_assets.plan.stages import Plan, PlanWarning
@@ -19,6 +20,12 @@ from backfill_assets.plan.stages import Plan, PlanWarning
 def source_away(model: Model, facts: Facts) -> str:
     """A source that the model, or an audit of it, reads and that cannot be looked at; "" where there is none."""
     return next((name for name in tables_read(model) if name in facts.sources.away), "") if facts.sources.away else ""
+
+
+def waiting_models(project: Project, facts: Facts) -> set[str]:
+    """The models that cannot be computed now as a source cannot be looked at, and all that reads them."""
+    stuck = [name for name, model in project.models.items() if source_away(model, facts)]
+    return {*stuck, *reach(stuck, project.downstream)}
 
 
 def find_away(project: Project, pins: SourcePins) -> Mapping[str, BackfillError]:

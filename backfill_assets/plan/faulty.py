@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import cast
 
 from backfill_assets.audits.reads import audit_tables
 from backfill_assets.core.errors import ProjectError
-from backfill_assets.core.model import Project
+from backfill_assets.core.model import Column, Project
 from backfill_assets.core.reach import reach
-from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.missing import upstream_models
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Request
@@ -34,21 +34,40 @@ def refuse_edited(project: Project, versions: VersionRecords) -> None:
             raise ProjectError(problem for problems in project.faults.values() for problem in problems)
 
 
-def as_built(project: Project, versions: VersionRecords) -> Project:
-    """The project, its models that cannot be computed, and what reads them, by the versions that the same code was
-    built as: only what their sources say is another one by now. As before where it never was."""
-    named, signed = dict(project.fingerprints), dict(project.signatures)
+def columns_before(
+    project: Project, shown: Mapping[str, str], versions: VersionRecords
+) -> dict[str, tuple[Column, ...]]:
+    """Source → its columns when models that cannot be computed were built from it, of those whose data lacks some of
+    them by now. As the version that is `shown` (model → version) was built; where none is, as the newest was."""
+    found: dict[str, tuple[datetime, tuple[Column, ...]]] = {}
+    for name in project.faults:
+        mine = [*_by_this_code(project, name, versions)]
+        if not mine:
+            continue
+        record = next((r for r in mine if r.version == shown.get(name)), mine[0])
+        for source, entry in _sources_of(record).items():
+            then = {column: said.get("type") for column, said in _columns(entry).items()}
+            now = {column.name: column.type for column in project.sources[source].columns}
+            if then.items() <= now.items() or (source in found and found[source][0] > record.created):
+                continue
+            found[source] = (record.created, tuple(Column(name=c, type=type_) for c, type_ in then.items()))
+    return {source: columns for source, (_, columns) in found.items()}
+
+
+def with_versions_of(project: Project, before: Project) -> Project:
+    """The project, its models that cannot be computed, and what reads them, by the versions that the code has where
+    their sources have the columns of `before`: these are what is built of them, and no other code is."""
     unsure = {*project.faults, *reach(project.faults, project.downstream)}
-    for name in (n for n in project.models if n in unsure):
-        upstream = {u: named[u] for u in upstream_models(project, project.models[name])}
-        for record in _by_this_code(project, name, versions):
-            if {u: logic_of(version) for u, version in record.upstream.items()} == upstream:
-                named[name], signed[name] = logic_of(record.version), record.signature
-                break
-    return replace(project, fingerprints=named, signatures=signed)
+    return replace(
+        project,
+        fingerprints={n: before.fingerprints[n] if n in unsure else v for n, v in project.fingerprints.items()},
+        signatures={n: before.signatures[n] if n in unsure else s for n, s in project.signatures.items()},
+    )
 
 
-def _built_as_now(project: Project, name: str, versions: VersionRecords) -> dict[str, object] | None:
+def _built_as_now(
+    project: Project, name: str, versions: VersionRecords
+) -> dict[str, dict[str, dict[str, str | None]]] | None:
     """Source → its columns when a model was built last by the code, and of the sources, that it has now; None where it
     never was."""
     newest = next(_by_this_code(project, name, versions), None)
@@ -56,7 +75,7 @@ def _built_as_now(project: Project, name: str, versions: VersionRecords) -> dict
 
 
 def _by_this_code(project: Project, name: str, versions: VersionRecords) -> Iterator[Version]:
-    """The records of a model of the code, and of the sources, that it has now, whatever columns these had; the newest
+    """The records of a model of the text, and of the sources, that it has now, whatever columns these had; the newest
     first."""
     model = project.models[name]
     code = {"text": model.text, "grain": list(model.grain), "time_column": model.time_column}
@@ -77,7 +96,7 @@ def _telling(declared: str) -> dict[str, object]:
     return {key: said for key, said in json.loads(declared or "{}").items() if key in _TELLING}
 
 
-def _columns(declared: str) -> object:
+def _columns(declared: str) -> dict[str, dict[str, str | None]]:
     return json.loads(declared or "{}").get("columns") or {}
 
 

@@ -135,7 +135,8 @@ def _refuse_missing(project: Project, environment: Environment, models: Mapping[
 
 def _redeclared(project: Project, model: Model, shown: Version) -> str:
     """Why it would read something else than what was published; "" where it would not. Loaded code that counts as the
-    version does not: place, options and settings are part of it, or somebody vouched for them (`same_as`)."""
+    version does not, unless it cannot be computed now: place, options and settings are part of it, or somebody vouched
+    for them (`same_as`)."""
     read = [project.sources[u.name] for u in model.upstreams if u.name in project.sources]
     if project.faults and (unknown := next((source for source in read if not source.columns), None)):
         return f"the columns of its source {unknown.name} are unknown by now"

@@ -6,14 +6,14 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from backfill_assets.core.codec import from_plain, to_plain
-from backfill_assets.core.model import Project, Source
+from backfill_assets.core.model import Column, Project, Source
 from backfill_assets.files.cache_files import read_private, write_private
 from backfill_assets.files.untrusted import is_untrusted
 from backfill_assets.project.files import audit_files, model_files
@@ -69,6 +69,13 @@ def load_project(root: Path, records: ReadRecords = no_records) -> Project:
         )
         _keep(file, read)
     return reading.project
+
+
+def load_with_columns(project: Project, columns: Mapping[str, tuple[Column, ...]], records: ReadRecords) -> Project:
+    """The project of the same folder, were these the columns of its undeclared sources. Raises ProjectError."""
+    from backfill_assets.project.reading import read_project
+
+    return read_project(project.root, records, columns=columns).project
 
 
 def _say_the_same(sources: Iterable[Source]) -> bool:

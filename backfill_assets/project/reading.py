@@ -69,14 +69,22 @@ class Reading:
     """By model: what is known from its own file, and of its query."""
 
 
-def read_project(root: Path, records: ReadRecords, *, recorded: bool = False, faults: bool = False) -> Reading:
+def read_project(
+    root: Path,
+    records: ReadRecords,
+    *,
+    recorded: bool = False,
+    faults: bool = False,
+    columns: Mapping[str, tuple[Column, ...]] | None = None,
+) -> Reading:
     """Read the project in a folder. Raises ProjectError with every problem of every file at once.
 
     `records` reads those of a warehouse. `recorded`: the files are a version's, of its record. What audits name need
     not be there, and what a later release asks authors to write is not asked for. `faults`: problems that may be there
-    because of what sources say by now are these (`Project.faults`).
+    because of what sources say by now are these (`Project.faults`). `columns`: those that undeclared sources are taken
+    to have.
     """
-    files = _read_files(root, recorded=recorded, faults=faults)
+    files = _read_files(root, recorded=recorded, faults=faults, said=columns)
     python = {name for name, model in files.models.items() if model.language == "python"}
     strange = files.settings.untrusted and python
     there = records(files.settings.warehouse) if strange or any(m.same_as for m in files.models.values()) else {}
@@ -128,13 +136,21 @@ class _Files:
     faults: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict[str, tuple[Problem, ...]])
 
 
-def _read_files(root: Path, *, recorded: bool, faults: bool, unknown: Collection[str] = ()) -> _Files:
+def _read_files(
+    root: Path,
+    *,
+    recorded: bool,
+    faults: bool,
+    unknown: Collection[str] = (),
+    said: Mapping[str, tuple[Column, ...]] | None = None,
+) -> _Files:
     """Raises ProjectError with every problem of every file. Those that may be there because of what the data of sources
-    says are `faults`, if the project has no other ones: `unknown` are the models and sources that have such."""
+    says are `faults`, if the project has no other ones: `unknown` are the models and sources that have such. `said`:
+    the columns that undeclared sources are taken to have."""
     problems: list[Problem] = []
     settings = read_settings(root, problems)
     problems += misnamed(root)
-    declared = read_sources(root, problems, guessing=not settings.untrusted)
+    declared = read_sources(root, problems, guessing=not settings.untrusted, recorded=said)
     problems = [p for p in problems if not any(p in declared.faults.get(name, ()) for name in unknown)]
     drafts = list(_drafts(root, problems, recorded=recorded))
     linked = link(drafts, declared.entries, problems, certain=declared.certain)

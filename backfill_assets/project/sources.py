@@ -184,10 +184,17 @@ class Sources:
     """What is wrong with the data of some that are found out."""
 
 
-def read_sources(root: Path, problems: list[Problem], *, guessing: bool = False) -> Sources:
+def read_sources(
+    root: Path,
+    problems: list[Problem],
+    *,
+    guessing: bool = False,
+    recorded: Mapping[str, tuple[Column, ...]] | None = None,
+) -> Sources:
     """What the file says. Problems are appended; a source that has some is there without columns, for its readers.
 
     `guessing`: those of columns that nobody declared say how the data looks. Not where a stranger may name the data.
+    `recorded`: the columns that undeclared ones are taken to have, whatever their data says by now.
     """
     sources: dict[str, Source] = {}
     written: dict[str, str] = {}
@@ -212,7 +219,8 @@ def read_sources(root: Path, problems: list[Problem], *, guessing: bool = False)
         if not source.columns:
             found_out.add(source.name)
         found: list[Problem] = []
-        columns = source.columns or _physical_columns(source, document, ("sources", index), found, guessing)
+        columns = source.columns or (recorded or {}).get(source.name, ())
+        columns = columns or _physical_columns(source, document, ("sources", index), found, guessing)
         if columns and source.time_column and source.time_column.lower() not in {c.name.lower() for c in columns}:
             names = [c.name for c in columns]
             what = f"`{source.name}` has no column `{source.time_column}`"

@@ -10,6 +10,7 @@ from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.plan.away import waiting_models
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.older_sources import History, without
@@ -66,6 +67,7 @@ class Cases:
         versions = self.control.versions.all()
         if stored is not None:
             wanted = propose_plan(self.project, facts, versions, stored, self.stored(stored))
+            wanted = self._complete(wanted, facts, plan.blocked)
         else:
             waits = {b.model for b in plan.blocked}
             models = [name for name in plan.models if name not in waits.union(plan.held)]
@@ -139,10 +141,13 @@ class Cases:
             damaged=[a for a in recorded if isinstance(a, DamagedApproval)],
         )
 
-    def of_rows(self, facts: Facts, record: PlanRecord, blocked: tuple[Blocked, ...] = ()) -> Case:
-        """About the rows alone that a stored plan moves: are they there, and audited? `blocked`: what waits of it."""
+    def of_rows(self, facts: Facts, record: PlanRecord, blocked: tuple[Blocked, ...] | None = None) -> Case:
+        """About the rows alone that a stored plan moves: are they there, and audited? `blocked`: what waits of it by
+        now; None: what did when it was opened."""
         versions, stored = self.control.versions.all(), self.stored(record)
-        wanted = propose_plan(self.project, facts, versions, record, stored)
+        if blocked is None:
+            blocked = stored.blocked if stored else ()
+        wanted = self._complete(propose_plan(self.project, facts, versions, record, stored), facts, blocked)
         return Case(
             project=self.project,
             facts=facts,
@@ -152,6 +157,11 @@ class Cases:
             blocked=blocked,
             older=self.older_reads(facts, wanted.pointers),
         )
+
+    def _complete(self, wanted: Proposal, facts: Facts, blocked: Sequence[Blocked]) -> Proposal:
+        """Without what is asked of models that wait: they stay as they are shown, and hold up no others."""
+        waits = {b.model for b in blocked} | waiting_models(self.project, facts)
+        return replace(wanted, wanted=tuple(w for w in wanted.wanted if w.ready or w.model not in waits))
 
     def proposal(self, facts: Facts, record: PlanRecord) -> Proposal:
         """What a stored plan would show. Raises PlanError when the loaded code is not the plan's."""

@@ -234,7 +234,9 @@ def test_values_that_are_read_otherwise(
         ("-0.125,.001", {}, {"net", "vat"}),
         ("12.500,1.2e-3", {}, set[str]()),  # zeros are lost without a loss; what has an exponent is not looked at
         ("12.345,2.4", {"locale": "de-DE"}, set[str]()),  # thousands there
+        ("12.345,2.4", {"locale": "en-GB"}, {"net"}),
         ('"12.345",2.4', {}, {"net"}),
+        ("-99.999,2.4", {"nullValue": "-99.999"}, set[str]()),
     ],
 )
 def test_numbers_that_are_rounded(tmp_path: Path, row: str, options: dict[str, str], rounded: set[str]) -> None:

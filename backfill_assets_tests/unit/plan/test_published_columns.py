@@ -137,7 +137,7 @@ def test_new_days_are_left_out_and_said(tmp_path: Path) -> None:
     assert not [s for s in plan.stages if isinstance(s, Build)]
     assert [o.model for o in left] == ["daily", "running"]
     assert "column amount of its source raw.events is decimal(10,0) by now" in str(left[0])
-    assert "promote what is declared now, or put back what was there" in str(left[0])
+    assert "put back what was there, or promote what is declared now" in str(left[0])
     told = extend(unsparked(root)).held
     assert [(o.model, o.remedy) for o in told] == [(o.model, o.remedy) for o in left], "once, with what to do"
 

@@ -102,7 +102,7 @@ def test_a_file_that_is_not_stored_holds_back_its_readers_only(tmp_path: Path) -
     assert built == dict.fromkeys(("daily", "running"), "2024-01-04")
     assert [o.model for o in left] == ["scored", "reader"]
     assert "its stored code cannot run: it reads data/rates.csv, which may be another now" in str(left[0])
-    assert "promote what is declared now, or put back what was there" in str(left[0])
+    assert "put back what was there, or promote what is declared now" in str(left[0])
     assert "it reads scored" in str(left[1])
 
 

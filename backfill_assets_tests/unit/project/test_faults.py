@@ -16,20 +16,23 @@ from deltalake import write_deltalake
 from backfill_assets import build_definitions
 from backfill_assets.app import apply as apply_case
 from backfill_assets.app.apply import build_plan, check_plan, not_promoted, start_apply
+from backfill_assets.app.approve import approval_statements, approve_plan
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.prove import Proved
 from backfill_assets.app.routine import extend
 from backfill_assets.app.status import read_status
+from backfill_assets.build.bench import Workbench
 from backfill_assets.core.errors import PlanError, ProjectError
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.core.model import Column, Project
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.defs.runs import Runs
 from backfill_assets.plan.stages import Request
 from backfill_assets.project import file_schema
 from backfill_assets.project.loader import load_project
 from backfill_assets.state.versions import columns_ever
-from backfill_assets_tests.dagster_place import failure_of, materialize
+from backfill_assets_tests.dagster_place import failure_of, materialize, nothing_found
 from backfill_assets_tests.projects import backfill_here
 from backfill_assets_tests.unsparked import build, promoted, unsparked
 
@@ -152,10 +155,22 @@ def test_versions_stay_those_that_were_built(root: Path, columns: tuple[str, ...
         write(root, "a", *columns)
     assert unsparked(root).project.faults and unsparked(root).project.fingerprints == built
     assert all(m.green == m.expected for m in read_status(unsparked(root)).models)
+    for old, new in (("qty * 2", "qty * 3"), ("grain: [ds]", "grain: [ds]\nlookback: 2")):
+        file = root / "models" / "over_a.sql"
+        file.write_text(MODELS["over_a"].replace(old, new))
+        now = unsparked(root).project.fingerprints
+        assert {name for name in built if now[name] != built[name]} == {"over_a"}
+
+
+def test_what_cannot_be_computed_is_not_materialized(root: Path, instance: dg.DagsterInstance) -> None:
+    """Nor what reads it; an open plan of it changes nothing about that."""
+    promoted(root)
     file = root / "models" / "over_a.sql"
     file.write_text(file.read_text().replace("qty * 2", "qty * 3"))
-    now = unsparked(root).project.fingerprints
-    assert {name for name in built if now[name] != built[name]} == {"over_a"}
+    start_apply(unsparked(root), Request(select=("over_a",)))
+    write(root, "a", "at", "quantity")
+    done = materialize(unsparked(root), instance, "over_a", first="2024-01-02", last="2024-01-03")
+    assert "no column `qty`" in failure_of(done, "over_a")
 
 
 def test_the_rest_is_extended_and_looked_at(root: Path) -> None:
@@ -394,8 +409,40 @@ class TestDeclared:
         file.write_text(file.read_text().replace("sum(qty)", "max(qty)"))
         built = build_plan(there := unsparked(place), started := start_apply(there, Request()))
         assert started.plan.blocked and built.all_green and not built.complete
-        assert not check_plan(there, built).unproved and proved == [started.stored]
-        assert not_promoted(built) == "Nothing was promoted. To show what is complete: backfill promote"
+        checked = check_plan(there, built)
+        assert not checked.unproved and proved == [started.stored]
+        assert not_promoted(built, checked) == "Nothing was promoted. To show what is complete: backfill promote"
+
+    def test_what_waits_for_its_last_days_is_left_out(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of what is judged: a model of which a part is built holds up no others."""
+        monkeypatch.setattr("backfill_assets.app.apply.prove_built", nothing_found)
+        for name, old, new in (("of_b", "sum(qty)", "max(qty)"), ("over_a", "qty * 2", "qty * 3")):
+            file = place / "models" / f"{name}.sql"
+            file.write_text(file.read_text().replace(old, new))
+        built = build_plan(there := unsparked(place, user="dev"), started := start_apply(there, Request()))
+        assert not check_plan(there, built).proved.in_the_way
+        ana = unsparked(place, user="ana@example.com")
+        [approval] = approval_statements(ana, started.stored, by="ana@example.com")
+        approve_plan(ana, approval)
+        done = promote_plan(unsparked(place), plan=started.stored)
+        assert [p.model for p in done.verdict.pointers] == ["of_b"] and done.verdict.open
+
+    def test_a_source_that_comes_back_during_a_run(
+        self, place: Path, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Is away for all of it: what its rows bound was found out without them."""
+        steps: list[object] = []
+
+        def bench(runs: Runs, step: dg.AssetExecutionContext) -> Workbench:
+            if steps:
+                (place / "data" / "away").rename(place / "data" / "a")
+            steps.append(step)
+            return asked(runs, step)
+
+        asked = Runs.bench
+        monkeypatch.setattr(Runs, "bench", bench)
+        done = materialize(unsparked(place), instance, "of_b", "of_a", first="2024-01-04", last="2024-01-04")
+        assert len(steps) == 2 and "source raw.a has no data" in failure_of(done, "of_a")
 
     def test_a_change_above_what_waits(self, place: Path) -> None:
         """Is planned and built, and shown with its reader once that is built: neither is without the other."""
