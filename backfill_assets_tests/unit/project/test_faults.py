@@ -441,7 +441,7 @@ class TestDeclared:
 
         asked = Runs.bench
         monkeypatch.setattr(Runs, "bench", bench)
-        done = materialize(unsparked(place), instance, "of_b", "of_a", first="2024-01-04", last="2024-01-04")
+        done = materialize(unsparked(place), instance, "counted_a", "of_a", first="2024-01-04", last="2024-01-04")
         assert len(steps) == 2 and "source raw.a has no data" in failure_of(done, "of_a")
 
     def test_a_change_above_what_waits(self, place: Path) -> None:
