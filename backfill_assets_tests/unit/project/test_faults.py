@@ -434,15 +434,17 @@ class TestDeclared:
         steps: list[object] = []
 
         def bench(runs: Runs, step: dg.AssetExecutionContext) -> Workbench:
-            if steps:
+            if len(steps) == 1:
                 (place / "data" / "away").rename(place / "data" / "a")
             steps.append(step)
             return asked(runs, step)
 
         asked = Runs.bench
         monkeypatch.setattr(Runs, "bench", bench)
-        done = materialize(unsparked(place), instance, "counted_a", "of_a", first="2024-01-04", last="2024-01-04")
-        assert len(steps) == 2 and "source raw.a has no data" in failure_of(done, "of_a")
+        done = materialize(
+            unsparked(place), instance, "counted_a", "of_a", "of_b", first="2024-01-04", last="2024-01-04"
+        )
+        assert len(steps) == 3 and "source raw.a has no data" in failure_of(done, "of_a")
 
     def test_a_change_above_what_waits(self, place: Path) -> None:
         """Is planned and built, and shown with its reader once that is built: neither is without the other."""
