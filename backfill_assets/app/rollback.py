@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -13,6 +14,10 @@ from backfill_assets.app.follow import rows_apart
 from backfill_assets.app.release import mover
 from backfill_assets.audits.reads import tables_read
 from backfill_assets.build.outcome import Outcome
+from backfill_assets.core.errors import BackfillError
+from backfill_assets.plan.left_open import left_open
+from backfill_assets.plan.stages import PlanWarning
+from backfill_assets.promote.changed_rows import find_changed_rows
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.lifecycle import end_promoted
 from backfill_assets.promote.promote import recover
@@ -29,6 +34,8 @@ class RollbackOutcome:
 
     ended: RolledBack
     carried: tuple[Carried, ...]
+    left_open: tuple[PlanWarning, ...] = ()
+    """Open intervals that read what goes back, and stay as they are shown."""
 
     @property
     def outcomes(self) -> dict[str, Outcome]:
@@ -76,11 +83,11 @@ def roll_back(
     look_at = partial(plan_rollback, context, exact=release is not None)
     ahead, readable = look_at(release, select)
     tell(ahead, readable)
+    stay = _left_open(context, ahead)
     if dry_run:
         way = rollback_obstacles(ahead, readable, at_once=at_once)
-        return RollbackOutcome(
-            ended=RolledBack(found=ahead, proofs=tuple(readable), obstacles=way, moved=None), carried=()
-        )
+        ended = RolledBack(found=ahead, proofs=tuple(readable), obstacles=way, moved=None)
+        return RollbackOutcome(ended=ended, carried=(), left_open=stay)
     recover(context.control.environments, context.environment, context.shared_views())
     if ahead.done:
         return RollbackOutcome(ended=RolledBack(found=ahead, proofs=(), obstacles=(), moved=None), carried=())
@@ -117,4 +124,13 @@ def roll_back(
         return done.environment, done.verdict
 
     ended = carry_out_rollback(look_at, extend, move, ahead.release.id, select, at_once=at_once)
-    return RollbackOutcome(ended=ended, carried=tuple(carried))
+    return RollbackOutcome(ended=ended, carried=tuple(carried), left_open=stay if ended.moved else ())
+
+
+def _left_open(context: Context, ahead: ProposedRollback) -> tuple[PlanWarning, ...]:
+    """What is told of them; nothing where that cannot be found out: it is in nobody's way."""
+    with suppress(BackfillError):
+        facts = context.facts()
+        changed = find_changed_rows(context.project, facts, context.log, ahead.pointers).changed
+        return tuple(left_open(context.project, facts, changed, "goes back"))
+    return ()

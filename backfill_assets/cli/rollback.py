@@ -10,8 +10,10 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.rollback import roll_back
 from backfill_assets.cli.base import CLOSED, INCOMPLETE, following
 from backfill_assets.cli.outcomes import outcomes_json, print_outcomes
+from backfill_assets.cli.plan_text import print_warnings
 from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import grid, out, print_json, styled
+from backfill_assets.core.codec import to_plain
 from backfill_assets.core.wording import amount
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.rehearsal import Readability
@@ -49,9 +51,11 @@ def run_rollback(
     ended = done.ended
     if as_json:
         ending = {"moved": ended.moved is not None, "release": _made(ended), "models": outcomes_json(done.outcomes)}
-        print_json(rollback_json(ended.found, ended.proofs, ended.obstacles) | ({} if dry_run else ending))
+        look = rollback_json(ended.found, ended.proofs, ended.obstacles) | {"left_open": to_plain(done.left_open)}
+        print_json(look | ({} if dry_run else ending))
     elif dry_run:
         print_obstacles(ended.obstacles)
+        print_warnings(done.left_open)
         can = "" if ended.found.done else " It would be refused." if ended.obstacles else " It can be done."
         out().print(f"Nothing was changed.{can}")
     else:
@@ -59,6 +63,7 @@ def run_rollback(
             if not carried.ok:
                 print_outcomes(carried.plan, carried.outcomes, carried.project)
         print_end(ended, at_once=at_once)
+        print_warnings(done.left_open)
     if ended.obstacles:
         return CLOSED
     return INCOMPLETE if not dry_run and ended.moved is None and ended.found.steps else 0

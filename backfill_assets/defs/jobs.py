@@ -24,7 +24,7 @@ from backfill_assets.defs.links import link_run
 from backfill_assets.defs.names import run_tag
 from backfill_assets.defs.next_words import promote_words, what_comes_next
 from backfill_assets.defs.report import done_text, failure_text, held_text, log_outcome
-from backfill_assets.defs.safe_log import Log
+from backfill_assets.defs.safe_log import Log, log_warnings
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.entities import EntitySample, sample_of
@@ -35,7 +35,7 @@ from backfill_assets.plan.other_ways import other_ways
 from backfill_assets.plan.request_parsing import days_of, reason_of
 from backfill_assets.plan.scope_text import scope_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
-from backfill_assets.plan.stages import PlanWarning, Promote
+from backfill_assets.plan.stages import Promote
 from backfill_assets.project.dagster_names import APPLY_STEP
 from backfill_assets.promote.lifecycle import find_plan
 
@@ -126,7 +126,7 @@ def routine_job(run: Launched) -> None:
             log_outcome(run.context, run.step, run.context.project.models[name], outcome)
     for name, part in done.settled.replaced.items():
         run.log.info(f"{name}: {part} is provisional and was built again, as its sources changed")
-    _log_warnings(run.log, done.odd)
+    log_warnings(run.log, done.odd)
     _log_faults(run.log, done.promoted.stale)
     run.report_views()
     if held := done.held:
@@ -168,11 +168,6 @@ def _log_sampled(run: Launched, done: Sampled) -> None:
         log.info(f"{model.model}, {old_side(model, diff.old)} → {diff.new}: {row_line(model)}")
 
 
-def _log_warnings(log: Log, warnings: Sequence[PlanWarning]) -> None:
-    for one in warnings:
-        log.warning(f"{one.place}: {one.what}. {one.why}; {one.fix}")
-
-
 def _log_faults(log: Log, faults: Sequence[Fault]) -> None:
     for fault in faults:
         log.warning(str(fault))
@@ -190,7 +185,7 @@ def _log_started(run: Launched, started: Started) -> None:
         log.warning(sentence)
     for obstacle in (*started.ahead, *started.gaps):
         log.warning(f"this can be built, but not be shown then: {obstacle}")
-    _log_warnings(log, plan.warnings)
+    log_warnings(log, plan.warnings)
     for sentence in started.notes:
         log.warning(sentence)
     for sentence in smallest_words(plan, models, started.estimate):

@@ -10,7 +10,7 @@ import dagster as dg
 from backfill_assets.app.janitor import JanitorRequest, clear_up
 from backfill_assets.app.rollback import roll_back
 from backfill_assets.defs.job import Launched, job, not_moved
-from backfill_assets.defs.safe_log import Log
+from backfill_assets.defs.safe_log import Log, log_warnings
 from backfill_assets.plan.request_parsing import instant
 from backfill_assets.promote.rehearsal import Readability
 from backfill_assets.promote.rollback import ProposedRollback
@@ -25,7 +25,7 @@ from backfill_assets.promote.rollback import ProposedRollback
 def rollback_job(run: Launched) -> None:
     """Goes back to an older release, all models in one commit; fails when anything is in the way."""
     dry_run = run.config["dry_run"]
-    ended = roll_back(
+    done = roll_back(
         run.context,
         run.config["release"] or None,
         run.config["select"],
@@ -35,7 +35,9 @@ def rollback_job(run: Launched) -> None:
         run=run.name,
         tell=partial(_tell, run.log),
         follow=run.follow,
-    ).ended
+    )
+    ended = done.ended
+    log_warnings(run.log, done.left_open)
     if dry_run:
         run.log.info(f"{sum(p.files for p in ended.proofs)} files looked at; nothing was changed")
     if ended.obstacles:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from backfill_assets.core.escaping import visible
+from backfill_assets.plan.stages import PlanWarning
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +22,9 @@ class Log:
 
     def warning(self, text: str) -> None:
         self.step.log.warning(visible(text))
+
+
+def log_warnings(log: Log, warnings: Sequence[PlanWarning]) -> None:
+    """A line each."""
+    for one in warnings:
+        log.warning(f"{one.place}: {one.what}. {one.why}; {one.fix}")

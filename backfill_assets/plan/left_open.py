@@ -1,4 +1,7 @@
-"""Which open intervals stay as they are shown, and read what a restatement computes again? It leaves them out."""
+"""Which open intervals stay as they are shown, and read what a restatement computes again, or a rollback takes back?
+
+Both leave them out.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,16 @@ from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.facts import Facts
-from backfill_assets.plan.patch import Patch, affected_interval
+from backfill_assets.plan.patch import affected_interval
 from backfill_assets.plan.stages import PlanWarning, Request
 
 
-def left_open(project: Project, facts: Facts, patches: Mapping[str, Patch]) -> Iterator[PlanWarning]:
-    """A warning for each model of which that is so, directly or through others."""
-    command = apply_command(Request(ignore_cron=True))
-    again = {name: patch.intervals for name, patch in patches.items()}
+def left_open(
+    project: Project, facts: Facts, again: Mapping[str, Ranges], happens: str = "is computed again"
+) -> Iterator[PlanWarning]:
+    """A warning for each model of which that is so, directly or through others. `again`: model → what other rows are
+    shown of, and what `happens` with it."""
+    command, again = apply_command(Request(ignore_cron=True)), dict(again)
     for name, model in project.models.items():
         state, own = facts.standing.get(name), again.get(name, NOTHING)
         above = [u.name for u in model.upstreams if u.name in again]
@@ -25,7 +30,7 @@ def left_open(project: Project, facts: Facts, patches: Mapping[str, Patch]) -> I
             yield PlanWarning(
                 model=name,
                 place=model.path.relative_to(project.root).as_posix(),
-                what=f"{name} {left} is open, reads what is computed again of {', '.join(above)}, and stays as it is",
-                why="a restatement is of intervals that are over; an open one is computed whole once it is over",
-                fix=f"to have it sooner, once this is promoted: {command}, then backfill promote --ignore-cron",
+                what=f"{name} {left} is open, reads what {happens} of {', '.join(above)}, and stays as it is",
+                why="an open interval is computed whole once it is over",
+                fix=f"to have it sooner, after that: {command}, then backfill promote --ignore-cron",
             )

@@ -372,7 +372,14 @@ def _patched(
             *warnings(project, patches),
             *refuted_texts(project, facts, patches),
             *respelled_warnings(project, facts.environment.name, other_letters),
-            *((*not_shown(project, facts, request), *left_open(project, facts, patches)) if request.restate else ()),
+            *(
+                (
+                    *not_shown(project, facts, request),
+                    *left_open(project, facts, {n: p.intervals for n, p in patches.items()}),
+                )
+                if request.restate
+                else ()
+            ),
         ),
         texts=_texts(facts, patches),
         whole=full_rebuild(project, facts.now, stages, list(why), done),

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from backfill_assets.app.approve import approval_statements, approve_plan
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
+from backfill_assets.app.rollback import roll_back
 from backfill_assets.core.intervals import Interval
 from backfill_assets.plan.stages import PlanWarning, Request
 from backfill_assets_tests.projects import DAILY, write_events, write_project
-from backfill_assets_tests.unsparked import build, unsparked
+from backfill_assets_tests.unsparked import build, prove, unsparked
 
 WEEKLY = """/*
 cadence: weekly
@@ -57,3 +59,23 @@ def test_what_is_open_is_named(root: Path) -> None:
 def test_what_is_over_is_computed_again(root: Path) -> None:
     """A day of the week before: only the month is open."""
     assert [w.model for w in warned(root, "2024-01-02", "2024-01-03")] == ["monthly"]
+
+
+def test_a_rollback_names_them_too(root: Path) -> None:
+    """They were computed from the rows that go back, with the command that computes them again; a day that is in none
+    of them says nothing."""
+    place = unsparked(root, user="dev")
+    plan, _ = build(place, Request(restate=(("daily", Interval.of("2024-01-09", "2024-01-10")),)))
+    [record] = [r for r in place.control.plans.all() if r.live]
+    prove(place, record.id)
+    ana = unsparked(root, user="ana@example.com")
+    for approval in approval_statements(ana, record.id, by="ana@example.com"):
+        approve_plan(ana, approval)
+    assert plan.patches and promote_plan(unsparked(root), plan=record.id).verdict.open
+    for dry_run in (True, False):
+        done = roll_back(unsparked(root), None, dry_run=dry_run)
+        told = {w.model: w.what for w in done.left_open}
+        assert told.keys() == {"monthly", "weekly"}
+        week = "weekly 2024-01-08..2024-01-14"
+        assert told["weekly"] == f"{week} is open, reads what goes back of daily, and stays as it is"
+    assert done.ended.moved and not done.ended.obstacles
