@@ -29,6 +29,7 @@ from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.consent import unaccepted
 from backfill_assets.promote.gate import judge_rows
 from backfill_assets.promote.lifecycle import end_killed, find_plan
+from backfill_assets.promote.planned import refuse_dual_run
 from backfill_assets.promote.rules_change import RulesChange
 from backfill_assets.state.approvals import Approval, approval_of
 from backfill_assets.state.people import same_person
@@ -201,6 +202,7 @@ def approval_statements(
     """
     record, facts = _approvable(context, plan), context.facts()
     cases = cases_of(context, facts)
+    refuse_dual_run(record, cases.stored(record))
     complete(record, judge_rows(cases.of_rows(facts, record)))
     case, now = cases.review(facts, record), datetime.now(UTC)
     return statements(

@@ -33,12 +33,13 @@ from backfill_assets.plan.faults import Fault
 from backfill_assets.plan.faulty import refuse_faulty
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.plan.stored import stored_request
+from backfill_assets.plan.stored import stored_plan, stored_request
 from backfill_assets.promote.case import Case
 from backfill_assets.promote.consent import vouching
 from backfill_assets.promote.gate import Verdict, compared, judge_rows
 from backfill_assets.promote.lifecycle import end_killed, end_promoted, find_plan, record_move
 from backfill_assets.promote.obstacle import Obstacle
+from backfill_assets.promote.planned import refuse_dual_run
 from backfill_assets.promote.release import Attempt, Sealing, release_case
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, PlanStatus
@@ -169,6 +170,8 @@ def _prepare_attempt(context: Context, asked: Request, named: str) -> _Planned:
             why=f"that was at {stored.since:%Y-%m-%d %H:%M} UTC; what it built is not promoted",
             fix="backfill apply",
         )
+    if stored is not None:
+        refuse_dual_run(stored, stored_plan(context.control, stored.id))
     refuse_faulty(context.project, asked)
     facts = context.facts()
     plan = plan_by_now(context, facts, stored) if stored else make_plan(context.project, facts, asked)

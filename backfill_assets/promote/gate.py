@@ -29,6 +29,7 @@ from backfill_assets.plan.left_out import causes_of_loss, sources_without, ways_
 from backfill_assets.plan.missing import needed, upstream_models
 from backfill_assets.plan.renamed_columns import outdated
 from backfill_assets.plan.scope import changed_beside
+from backfill_assets.plan.stages import Request
 from backfill_assets.plan.taking_out import taking_out
 from backfill_assets.promote.approval import EVERY_PROOF, ApprovalSubject, PlanReview
 from backfill_assets.promote.case import Case, Purpose
@@ -151,7 +152,7 @@ def of_shown_rows(case: Case) -> Iterator[Obstacle]:
     older = _copied_before(case)
     for row in case.older.sources:
         older[row.model] = older.get(row.model, NOTHING) | row.intervals
-    held = {w.model for w in case.wanted.wanted if w.lost}
+    held = {w.model for w in case.wanted.wanted if not w.ready}
     for each in case.older.upstreams:
         first = each.upstream if each.upstream in held or not each.of - older.get(each.upstream, NOTHING) else ""
         yield Obstacle(
@@ -412,7 +413,7 @@ def texts_hold(case: Case) -> Iterator[Obstacle]:
         yield Obstacle(
             model=one.model,
             what=f"counts as unchanged, but another text of it built {one.version}, and the two were not compared",
-            remedy=apply_command(case.request, one.model),
+            remedy=apply_command(_that_runs(case), one.model),
         )
     for check in texts.refuted:
         if not check.error:
@@ -422,6 +423,13 @@ def texts_hold(case: Case) -> Iterator[Obstacle]:
                 intervals=check.differ,
                 remedy=remedy(case.project, check.model),
             )
+
+
+def _that_runs(case: Case) -> Request:
+    """The case's request, or one without its restatement where the code is other than what that would compute again."""
+    shown, code = case.environment.versions, case.project.fingerprints
+    newer = any(code.get(name) != shown.get(name) for name, _ in case.request.restate)
+    return Request() if newer else case.request
 
 
 def _vouched_beside(case: Case) -> set[tuple[str, str]]:

@@ -36,6 +36,16 @@ def propose_plan(
     return propose(facts.bounded(project), facts, versions, request, models, patches)
 
 
+def refuse_dual_run(record: PlanRecord, stored: Plan | None) -> None:
+    """Raise PlanError where a stored plan only compares: nothing of it is ever shown."""
+    if stored and record.versions and set(record.versions) <= set(stored.held):
+        raise PlanError(
+            f"plan {record.id} is a dual run, which moves nothing",
+            why=f"what it builds is compared with what {record.environment} shows, and that stays",
+            fix=f"to show it: backfill apply --select {','.join(record.versions)}, which opens a plan that does",
+        )
+
+
 def refuse_other_code(project: Project, facts: Facts, record: PlanRecord) -> None:
     """Raise PlanError when the loaded code is not the plan's."""
     for target in record.targets:

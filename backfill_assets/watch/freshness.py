@@ -132,7 +132,7 @@ def _without_rows(look: WatchFacts, bound: Project, name: str, lacking: Ranges) 
     time = models[name].calendar.time_of(span) if span else None
     if time is None or lacking & bound.models[name].expected(look.now):
         return {}
-    ended = {source: end for source, end in look.newest.items() if end <= time.start}
+    ended = {source: end for source, end in look.newest.items() if end < time.end}
     return {source: ended[source] for source in sorted(_sources_of(models, [name]) & ended.keys())}
 
 

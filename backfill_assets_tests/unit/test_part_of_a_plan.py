@@ -12,8 +12,10 @@ import pytest
 import yaml
 
 from backfill_assets.app.apply import Started, build_plan, check_plan, left_of_plan, start_apply
+from backfill_assets.app.approve import approval_statements
 from backfill_assets.app.build_progress import read_build_progress
 from backfill_assets.app.context import Context
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import utc
 from backfill_assets.defs.build_definitions import definitions
@@ -25,7 +27,7 @@ from backfill_assets.review.site import open_project, review_app
 from backfill_assets.state.plans import PlanStatus
 from backfill_assets_tests.asgi import ask
 from backfill_assets_tests.projects import small_project
-from backfill_assets_tests.unsparked import build, unsparked
+from backfill_assets_tests.unsparked import build, promoted, unsparked
 
 DAGSTER = "https://dagster.example.com/locations/shop"
 
@@ -106,3 +108,16 @@ def test_what_is_asked_of_a_plan_is_asked_of_its_launchpad() -> None:
     found = job_config(command)
     assert found["where"] == "a = 1" and found["restate"] == ["daily:2024-03-01..2024-03-02"]
     assert found["end_bounded"] is True and found["only"] == ["daily:2024-01-02"] and len(found) == 14
+
+
+def test_a_dual_run_is_neither_approved_nor_promoted(tmp_path: Path) -> None:
+    """It moves nothing: what does is said, instead of sending from the one to the other."""
+    root = promoted(small_project(tmp_path, days=2))
+    daily = root / "models" / "daily.sql"
+    daily.write_text(daily.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))
+    plan, _ = build(unsparked(root), Request(select=("daily",), strategies=(("daily", "dual-run"),)))
+    [record] = [r for r in unsparked(root).control.plans.all() if r.live]
+    assert set(plan.held) == {"daily", "running"}
+    for way in (approval_statements, lambda place, plan: promote_plan(place, plan=plan)):
+        with pytest.raises(PlanError, match=r"is a dual run(.|\n)*backfill apply --select daily.*, which opens"):
+            way(unsparked(root), record.id)

@@ -80,6 +80,9 @@ def test_a_plan_from_before_a_correction_of_its_upstream(world: World) -> None:
     lost = replace(held.wanted.wanted[0], model="b", lost=ranges(days("09", "10")))
     held = replace(held, wanted=replace(held.wanted, wanted=(*held.wanted.wanted, lost)))
     assert older(held)["c"].endswith("mend b first: then backfill apply looks at this again"), "b does not move"
+    lacks = replace(lost, lost=ranges(), publish=ranges(days("29", "30")))
+    held = replace(held, wanted=replace(held.wanted, wanted=(*held.wanted.wanted[:-1], lacks)))
+    assert older(held)["c"].endswith("mend b first: then backfill apply looks at this again"), "nor while a day lacks"
     withdraw(world.control, world.tables, world.project, [("c", days("03"))], now=NOW, by="dev")
     built(world)
     assert older(case(world)) == {}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.audits.digest import audits_digest
-from backfill_assets.core.intervals import Interval, Ranges, utc
+from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.readiness import with_readiness
 from backfill_assets.state.environment import Promotion
 from backfill_assets.state.ledger import Entry
@@ -105,6 +105,17 @@ def test_runs_that_stopped(lookout: Lookout) -> None:
     late = replace(failed, kind=Said.INVALIDATED, reason="rows_ok", at=utc("2030-01-02"))
     lookout.world.control.ledger.append([late])
     assert "the last try failed: rows_ok" in lookout.said(NoticeKind.STALE)[0]
+
+
+def test_a_week_that_waits_for_its_last_days(tmp_path: Path) -> None:
+    """The source ends within it: no routine run builds it, whoever is sent to one."""
+    ten_days(tmp_path / "raw")
+    lookout = Lookout(a_model("weekly", "raw", cadence=Cadence.WEEKLY), source=delta(tmp_path / "raw"))
+    lookout.release()
+    lookout.now = utc("2024-01-20T08:00")
+    [behind] = [n for n in lookout.notices() if n.kind is NoticeKind.FIRST_RUN]
+    assert str(behind.intervals) == "2024-01-08..2024-01-14" and behind.remedy == "load raw, then backfill routine"
+    assert behind.what.endswith("there are no rows in raw from 2024-01-10 10:00 UTC on")
 
 
 def test_a_stale_source(lookout: Lookout) -> None:
