@@ -159,9 +159,11 @@ class Cases:
         )
 
     def _complete(self, wanted: Proposal, facts: Facts, blocked: Sequence[Blocked]) -> Proposal:
-        """Without what is asked of models that wait: they stay as they are shown, and hold up no others."""
+        """Without what is asked of models that wait: they stay as they are shown, and hold up no others. Parts of
+        history that are computed again are shown as a whole, or not at all."""
         waits = {b.model for b in blocked} | waiting_models(self.project, facts)
-        return replace(wanted, wanted=tuple(w for w in wanted.wanted if w.ready or w.model not in waits))
+        there = (w for w in wanted.wanted if w.ready or w.patched or w.model not in waits)
+        return replace(wanted, wanted=tuple(there))
 
     def proposal(self, facts: Facts, record: PlanRecord) -> Proposal:
         """What a stored plan would show. Raises PlanError when the loaded code is not the plan's."""

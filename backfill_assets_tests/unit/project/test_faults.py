@@ -427,6 +427,20 @@ class TestDeclared:
         done = promote_plan(unsparked(place), plan=started.stored)
         assert [p.model for p in done.verdict.pointers] == ["of_b"] and done.verdict.open
 
+    def test_what_is_computed_again_is_shown_whole(self, place: Path) -> None:
+        """A restatement of which a reader waits does not move without it."""
+        joined = "SELECT b.ds, b.qty FROM of_b AS b JOIN raw.a AS a ON b.ds = CAST(a.at AS DATE)"
+        (place / "models" / "joined.sql").write_text(f"{HEADER}{joined} WHERE b.ds >= :start AND b.ds < :end")
+        (place / "data" / "away").rename(place / "data" / "a")
+        promoted(place)
+        restated = Request(restate=(("of_b", Interval.of("2024-01-02", "2024-01-03")),))
+        there = unsparked(place)
+        started = start_apply(there, restated, only=[("of_b", Interval.of("2024-01-02", "2024-01-03"))])
+        build_plan(there, started)
+        (place / "data" / "a").rename(place / "data" / "away")
+        verdict = promote_plan(unsparked(place), plan=started.stored).verdict
+        assert "1 day is not built:" in {o.what for o in verdict.obstacles if o.model == "joined"}
+
     def test_a_source_that_comes_back_during_a_run(
         self, place: Path, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
     ) -> None:
