@@ -15,6 +15,7 @@ from backfill_assets.app.release import mover
 from backfill_assets.audits.reads import tables_read
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.core.errors import BackfillError
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.left_open import left_open
 from backfill_assets.plan.stages import PlanWarning
 from backfill_assets.promote.changed_rows import find_changed_rows
@@ -83,16 +84,16 @@ def roll_back(
     look_at = partial(plan_rollback, context, exact=release is not None)
     ahead, readable = look_at(release, select)
     tell(ahead, readable)
-    stay = _left_open(context, ahead)
     if dry_run:
         way = rollback_obstacles(ahead, readable, at_once=at_once)
         ended = RolledBack(found=ahead, proofs=tuple(readable), obstacles=way, moved=None)
-        return RollbackOutcome(ended=ended, carried=(), left_open=stay)
+        return RollbackOutcome(ended=ended, carried=(), left_open=_left_open(context, ahead))
     recover(context.control.environments, context.environment, context.shared_views())
     if ahead.done:
         return RollbackOutcome(ended=RolledBack(found=ahead, proofs=(), obstacles=(), moved=None), carried=())
 
     carried: list[Carried] = []
+    stay: list[PlanWarning] = []
 
     def extend(found: ProposedRollback) -> None:
         assert found.project is not None
@@ -107,6 +108,7 @@ def roll_back(
             again, proofs = look_at(found.release.id, select)
             way = rollback_obstacles(again, proofs, at_once=at_once)
             facts = context.facts()
+            stay[:] = _left_open(context, again, facts)
             return Attempt(
                 case=rollback_case(context.project, facts, context.control, context.log, again, way, at_once=at_once)
             )
@@ -124,13 +126,13 @@ def roll_back(
         return done.environment, done.verdict
 
     ended = carry_out_rollback(look_at, extend, move, ahead.release.id, select, at_once=at_once)
-    return RollbackOutcome(ended=ended, carried=tuple(carried), left_open=stay if ended.moved else ())
+    return RollbackOutcome(ended=ended, carried=tuple(carried), left_open=tuple(stay) if ended.moved else ())
 
 
-def _left_open(context: Context, ahead: ProposedRollback) -> tuple[PlanWarning, ...]:
+def _left_open(context: Context, back: ProposedRollback, facts: Facts | None = None) -> tuple[PlanWarning, ...]:
     """What is told of them; nothing where that cannot be found out: it is in nobody's way."""
     with suppress(BackfillError):
-        facts = context.facts()
-        changed = find_changed_rows(context.project, facts, context.log, ahead.pointers).changed
+        facts = facts or context.facts()
+        changed = find_changed_rows(context.project, facts, context.log, back.pointers).changed
         return tuple(left_open(context.project, facts, changed, "goes back"))
     return ()
