@@ -354,6 +354,8 @@ def _patched(
     changes = changes or {}
     touched = {name: change for name, change in changes.items() if name in patches}
     done = {name: patch.intervals & facts.tables.of(name, patch.version).complete for name, patch in patches.items()}
+    again = {name: patch.intervals for name, patch in patches.items()}
+    stays = (*not_shown(project, facts, request), *left_open(project, facts, again)) if request.restate else ()
     return Plan(
         environment=facts.environment.name,
         now=facts.now,
@@ -372,14 +374,7 @@ def _patched(
             *warnings(project, patches),
             *refuted_texts(project, facts, patches),
             *respelled_warnings(project, facts.environment.name, other_letters),
-            *(
-                (
-                    *not_shown(project, facts, request),
-                    *left_open(project, facts, {n: p.intervals for n, p in patches.items()}),
-                )
-                if request.restate
-                else ()
-            ),
+            *stays,
         ),
         texts=_texts(facts, patches),
         whole=full_rebuild(project, facts.now, stages, list(why), done),

@@ -47,6 +47,8 @@ def made_from(project: Project, model: Model) -> dict[str, object]:
 
 
 UNSAID = "its record does not say from what it was published: an earlier release made it"
+PUT_BACK = "put back what was there, or promote what is declared now; then backfill routine"
+"""What helps where a model is not extended, as it would read something else than what was published."""
 
 
 def declared_otherwise(project: Project, model: Model, stored: Mapping[str, object], signature: Signature) -> str:

@@ -14,7 +14,7 @@ from backfill_assets.plan.patch import affected_interval
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Build, Plan, Request, Stage
-from backfill_assets.project.stored import UNSAID
+from backfill_assets.project.stored import PUT_BACK, UNSAID
 from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.gate import gate
 from backfill_assets.promote.obstacle import Obstacle
@@ -57,8 +57,7 @@ def as_published(project: Project, plan: Plan) -> tuple[Plan, tuple[Obstacle, ..
         if part := stage.intervals if name in other else stage.intervals & reads:
             gone[name] = part
             why = other.get(name) or f"it reads {', '.join(stuck)}"
-            remedy = "put back what was there, or promote what is declared now; then backfill routine"
-            left.append(Obstacle(model=name, what=f"is not extended: {why}:", intervals=part, remedy=remedy))
+            left.append(Obstacle(model=name, what=f"is not extended: {why}:", intervals=part, remedy=PUT_BACK))
     cut = (_without_intervals(project, stage, gone, plan.now) for stage in plan.stages)
     return replace(plan, stages=tuple(stage for stage in cut if stage is not None)), tuple(left)
 

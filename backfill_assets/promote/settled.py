@@ -20,6 +20,7 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.patch import Patch, affected_interval, restatement
 from backfill_assets.plan.stages import Request
+from backfill_assets.project.stored import PUT_BACK
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import moved_meanwhile
 from backfill_assets.state.environment import Environment
@@ -152,7 +153,7 @@ def redeclared(project: Project, facts: Facts, late: Mapping[str, Ranges]) -> tu
             what=f"is not built again, though its sources changed: {project.redeclared[name]}. What "
             f"{facts.environment.name} shows stays as it was:",
             intervals=part,
-            remedy="put back what was there, or promote what is declared now; then backfill routine",
+            remedy=PUT_BACK,
         )
         for name, ranges in late.items()
         if name in project.redeclared and (part := ranges - _lapsed(facts, name))

@@ -16,7 +16,7 @@ from backfill_assets.core.reach import reach
 from backfill_assets.core.wording import first_few
 from backfill_assets.plan.bounds import bounded
 from backfill_assets.plan.patch import ALL_TIME
-from backfill_assets.project.stored import UNSAID
+from backfill_assets.project.stored import PUT_BACK, UNSAID
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.state.releases import Release
 from backfill_assets.watch.facts import WatchFacts
@@ -116,7 +116,7 @@ def _behind(look: WatchFacts, bound: Project, model: Model, pointer: Pointer, la
         remedy = f"load {first_few(empty)}, then {remedy}"
     elif (why := look.project.redeclared.get(model.name)) and why != UNSAID:
         what += f"; it is not extended: {why}"
-        remedy = f"put back what was there, or promote what is declared now; then {remedy}"
+        remedy = PUT_BACK
     return Notice(kind=kind, model=model.name, intervals=lacking, what=what, remedy=remedy)
 
 
