@@ -30,7 +30,7 @@ from backfill_assets.cli.request import (
     typed,
     with_request,
 )
-from backfill_assets.cli.terminal import echo, print_json, print_result
+from backfill_assets.cli.terminal import echo, out, print_json, print_result
 from backfill_assets.core.codec import to_plain
 from backfill_assets.plan.entities import EntitySample, sample_of
 from backfill_assets.plan.request_options import WHY_WITHDRAWN, WITHDRAWN
@@ -251,6 +251,7 @@ def routine(as_json: AsJson = False) -> None:
     from backfill_assets.app.routine import extend
     from backfill_assets.cli.faults import print_faults
     from backfill_assets.cli.outcomes import outcomes_json, print_outcomes
+    from backfill_assets.cli.plan_stages import cut_off_lines
     from backfill_assets.cli.plan_text import print_warnings
     from backfill_assets.cli.promotion import print_promotion, promotion_json
     from backfill_assets.cli.rules import print_notes
@@ -274,6 +275,9 @@ def routine(as_json: AsJson = False) -> None:
             echo(f"settling: {name} {part} was built again, as its sources changed")
         print_warnings(done.odd)
         print_outcomes(carried.plan, carried.outcomes, carried.project)
+        if carried.plan.work:  # else it is told beside that
+            for line in cut_off_lines(carried.plan, carried.project):
+                out().print(line)
         if done.held and promoted.verdict.open and not promoted.verdict.pointers:
             echo(f"Nothing was promoted to {promoted.environment.name}.")
         else:

@@ -126,6 +126,8 @@ def routine_job(run: Launched) -> None:
             log_outcome(run.context, run.step, run.context.project.models[name], outcome)
     for name, part in done.settled.replaced.items():
         run.log.info(f"{name}: {part} is provisional and was built again, as its sources changed")
+    for cut in done.carried.plan.cut_off:
+        run.log.info(cut.words)
     log_warnings(run.log, done.odd)
     _log_faults(run.log, done.promoted.stale)
     run.report_views()

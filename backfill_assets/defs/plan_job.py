@@ -92,7 +92,7 @@ def _words(found: Preview, project: Project) -> list[str]:
     said = [f"{name} by {way}: {plan.proof_of(name)}" for name, way in plan.strategies.items()]
     said += [*scope_words(plan), *copied_words(plan, models), *frozen_words(plan)]
     said += [f"{column.model}: {column.text}" for column in plan.rewired]
-    said += [f"{cut.model}: {cut.intervals} is not expected yet" for cut in plan.cut_off]
+    said += [cut.words for cut in plan.cut_off]
     said += [f"{b.model} waits for {b.upstream} {b.needs}" for b in plan.blocked]
     said += [f"{warning.what}. {warning.why}; {warning.fix}" for warning in plan.warnings]
     said += smallest_words(plan, models, found.estimate)

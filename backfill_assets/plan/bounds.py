@@ -32,6 +32,10 @@ class CutOff:
     intervals: Ranges
     count: int
 
+    @property
+    def words(self) -> str:
+        return f"{self.model}: {self.intervals} is not expected yet"
+
 
 def bounded(
     project: Project,

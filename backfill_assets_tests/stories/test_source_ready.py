@@ -125,11 +125,10 @@ def test_days_that_are_not_complete_wait(spark: SparkSession, tmp_path: Path, en
     }
     orders(tmp_path, 5, 7, complete=True)
     clicks(tmp_path, "2024-01-05T08:00", "2024-01-06T00:00:01")
-    done = extend(Context.open(root))
-    assert not done.held
-    assert {n: str(o.built) for n, o in done.carried.outcomes.items()} == dict.fromkeys(
-        ("revenue", "clicks", "both"), "2024-01-05"
-    )
+    routine = backfill_here("routine", project=root)
+    assert routine.code == 0, routine.err
+    said = " ".join(routine.out.split())
+    assert "raw.orders is not ready for 4 days of revenue, 2024-01-06..2024-01-09: not expected until then" in said
     assert shown(root, environment) == {day: of for day, of in expected(root).items() if day < date(2024, 1, 6)}
 
     (root / "data" / "orders" / "ds=2024-01-02" / "_SUCCESS").unlink()
