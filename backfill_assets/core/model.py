@@ -390,6 +390,9 @@ class Project:
     hidden: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Columns (lower-cased) that a model's table has and its view does not list: the code dropped them, and the version
     that is shown is kept. That version's own definition computes its next intervals."""
+    reads_until: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
+    """Of models with a settling window: source → how many seconds after its end an interval reads rows of it, by its
+    time column. Sources of which nobody can tell are not there."""
     redeclared: Mapping[str, str] = field(default_factory=dict[str, str])
     """Of a project as an environment shows it: models of which a source, the Spark settings, or a file that no record
     has, are others than when the version was published, or may be, each with what it is."""

@@ -56,6 +56,7 @@ def published(
         overrides={name: o for name, o in project.overrides.items() if name in own},
         warnings={},
         faults={},
+        reads_until={n: reads for n, reads in project.reads_until.items() if n in own},
         hidden=hidden_columns(environment, versions),
         redeclared={name: why for name, shown in found.items() if (why := shown.redeclared)},
     )

@@ -75,7 +75,7 @@ Reached = tuple[Ranges, Sequence[SourceChange], bool]
 def touched_by(model: Model, changes: Sequence[SourceChange], back: timedelta) -> Reached:
     """The model's intervals that the changes reach, the changes, and whether one of them does not say. `back`: how much
     earlier than a source says what it changed may belong."""
-    spans = Ranges.of(span for change in changes for span in _spans(change, back))
+    spans = Ranges.of(span for change in changes for span in spans_of(change, back))
     return _reached(model, spans), changes, any(c.touches is None for c in changes)
 
 
@@ -89,7 +89,7 @@ class TouchedSince:
         spans, vague = NOTHING, False
         self._after = [(spans, vague)]
         for change in reversed(self._changes):
-            spans = spans | Ranges.of(_spans(change, back))
+            spans = spans | Ranges.of(spans_of(change, back))
             vague = vague or change.touches is None
             self._after.append((spans, vague))
         self._after.reverse()
@@ -104,7 +104,8 @@ class TouchedSince:
         return _reached(self._model, spans), self._changes[at:], vague
 
 
-def _spans(change: SourceChange, back: timedelta) -> list[Interval]:
+def spans_of(change: SourceChange, back: timedelta) -> list[Interval]:
+    """The times that a change touches; `back`: how much earlier than it says its rows may belong."""
     return [Interval(max(t.start, _FIRST + back) - back, t.end) for t in change.touches or ()]
 
 

@@ -1,4 +1,5 @@
-"""Does a query read rows that come after its interval, and nothing computes the interval again once they are there?"""
+"""Does a query read rows that come after its interval, and how far? Does anything compute the interval again once they
+are there?"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from backfill_assets.core.wording import one
 from backfill_assets.project.draft import Draft
 from backfill_assets.project.outputs import Outputs
 from backfill_assets.project.timed_tables import timed_tables
-from backfill_assets.sql.later_reads import LaterRead, later_reads
+from backfill_assets.sql.later_reads import LaterRead, later_reads, reads_until
 from backfill_assets.sql.shifted_times import starts
 
 _LONGEST_WINDOW = timedelta(days=366)
@@ -43,6 +44,24 @@ def later_remarks(
                 yield _of_model(draft, model, name, read)
         elif read.reach > windows.get(model.name, timedelta()) + _waits(model):
             yield _of_source(draft, model, name, read)
+
+
+def source_reads(
+    outputs: Outputs,
+    model: Model,
+    models: Mapping[str, Model],
+    sources: Mapping[str, Source],
+    columns: Mapping[str, tuple[Column, ...]],
+) -> dict[str, float]:
+    """How many seconds after its end an interval reads rows of sources (`Project.reads_until`)."""
+    found: dict[str, timedelta | None] = {}
+    for table, until in reads_until(
+        outputs.scopes, timed_tables(outputs, models, sources, columns), model.cadence
+    ).items():
+        name = outputs.names[table[1:]]
+        before = found.get(name, timedelta())
+        found[name] = None if until is None or before is None else max(until, before)
+    return {n: until.total_seconds() for n, until in found.items() if n in sources and until is not None}
 
 
 def _followed_of_model(

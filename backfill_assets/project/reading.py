@@ -24,7 +24,7 @@ from backfill_assets.project.draft import Draft
 from backfill_assets.project.faults import source_faults
 from backfill_assets.project.files import misnamed, model_files
 from backfill_assets.project.fingerprint import declared_key, model_signature, source_signature, unique_columns
-from backfill_assets.project.later_reads import later_remarks
+from backfill_assets.project.later_reads import later_remarks, source_reads
 from backfill_assets.project.linking import Linked, link
 from backfill_assets.project.outputs import Outputs
 from backfill_assets.project.override import check_overrides
@@ -99,6 +99,10 @@ def read_project(
         overrides=counted.overrides, whole={name: one_line(why) for name, why in counted.whole.items()},
         warnings={n: (*counted.warnings[n], *_remarks(root, files, counted, starts, windows, n)) for n in files.models},
         faults=files.faults,
+        reads_until={
+            n: source_reads(files.outputs[n], files.models[n], files.models, files.sources.entries, files.visible)
+            for n in windows
+        },
     )  # fmt: skip
     return Reading(
         project=project,

@@ -18,7 +18,7 @@ from backfill_assets.core.wording import first_few, listed
 from backfill_assets.plan.commands import restate_all
 from backfill_assets.plan.older_logic import held_by_older
 from backfill_assets.plan.patch import affected_interval
-from backfill_assets.plan.source_history import Reached, SourceChange, SourceHistory, TouchedSince
+from backfill_assets.plan.source_history import Reached, SourceChange, SourceHistory, TouchedSince, spans_of
 from backfill_assets.plan.stale_inputs import shown_parts
 from backfill_assets.state.columns import instant, micros
 from backfill_assets.state.history import VersionHistory
@@ -93,7 +93,8 @@ def late_sources(look: WatchFacts) -> tuple[Notice, ...]:
     for name, pointer in look.environment.pointers.items():
         if name in look.project.models:
             model = look.project.models[name]
-            stale, open_ = _stale(look, model, pointer, blind), waiting.get(name, NOTHING)
+            stale = _stale(look, model, pointer, blind, _belated(look, model))
+            open_ = waiting.get(name, NOTHING)
             if settled := stale.intervals - open_:
                 along = stale.intervals & open_ if any(a.kind == STABLE_KEY for a in model.audits) else NOTHING
                 stale.intervals = settled | along
@@ -127,7 +128,8 @@ def _unsettled(look: WatchFacts, held: Mapping[str, Ranges]) -> dict[str, Ranges
         if model is None or pointer is None:
             continue
         open_ = look.settling.open_to_change(name, model.calendar, pointer.covers) - held.get(name, NOTHING)
-        if open_ and (stale := _stale(look, model, pointer, _Blind(), back, vague_is_all=True).intervals & open_):
+        backs = {u.name: back for u in model.upstreams}
+        if open_ and (stale := _stale(look, model, pointer, _Blind(), backs, vague_is_all=True).intervals & open_):
             found[name] = stale
     return found
 
@@ -137,23 +139,34 @@ def _stale(
     model: Model,
     pointer: Pointer,
     blind: _Blind,
-    back: timedelta = timedelta(),
+    backs: Mapping[str, timedelta] | None = None,
     *,
     vague_is_all: bool = False,
 ) -> _Found:
-    """What its sources changed since, and into `blind` what they do not let anybody tell. `back`: how much earlier than
-    a source says what it changed may belong. `vague_is_all`: files that came and do not say their days have rows of
-    any."""
+    """What its sources changed since, and into `blind` what they do not let anybody tell. `backs`: by source, how much
+    earlier than it says what it changed may belong. `vague_is_all`: files that came and do not say their days have rows
+    of any."""
     found, parts = _Found(), Ranges()
     for source in [u.name for u in model.upstreams if u.name in look.project.sources]:
         history = look.histories.get(source, SourceHistory(unwatched="nobody looked at it"))
         if history.unwatched:
             blind.why[source] = f"late rows cannot be noticed: {history.unwatched}"
         else:
+            back = (backs or {}).get(source, timedelta())
             parts = parts | _of_source(look, model, pointer, source, history, found, blind, back, vague_is_all)
     whole = Ranges.of(model.cadence.cover(part) for part in parts)
     found.intervals = whole & pointer.covers & model.expected(look.now)
     return found
+
+
+def _belated(look: WatchFacts, model: Model) -> dict[str, timedelta]:
+    """By source, how much earlier than it says rows that came may belong: as far as the model reads it after its
+    intervals, within its settling window; the whole window where nobody can tell."""
+    window = look.settling.reach.get(model.name) if look.settling else None
+    if window is None:
+        return {}
+    until = look.project.reads_until.get(model.name, {})
+    return {u.name: timedelta(seconds=until.get(u.name, window.total_seconds())) for u in model.upstreams}
 
 
 def _none_went(changes: Iterable[SourceChange]) -> bool:
@@ -216,7 +229,7 @@ def _of_source(
                 if (
                     vague
                     if c.touches is None
-                    else any(affected_interval(model, None, t).intersection(part) for t in c.touches)
+                    else any(affected_interval(model, None, t).intersection(part) for t in spans_of(c, back))
                 )
             )
             if vague:

@@ -364,6 +364,36 @@ def test_provisional_days_of_a_stable_key(tmp_path: Path, kind: str) -> None:
     assert ("2024-01-10 is provisional, and computed with the rest" in late.what) == (kind == "stable_key")
 
 
+@pytest.mark.parametrize(
+    ("until", "window", "found"),
+    [
+        ({"raw": 86400.0}, 2, "2024-01-04..2024-01-05"),
+        ({"raw": 0.0}, 2, "2024-01-05"),
+        ({}, 2, "2024-01-03..2024-01-05"),
+        ({"raw": 86400.0}, None, "2024-01-05"),
+    ],
+    ids=["reads a day more", "ends with the day", "nobody can tell", "no window"],
+)
+def test_settled_days_that_rows_of_later_times_are_of(
+    tmp_path: Path, until: dict[str, float], window: int | None, found: str
+) -> None:
+    """A model that is cut by another time than its source's reads rows that came within its window: where these are
+    others by now, the days are named that they may be of, with what reads these."""
+    lookout = a_lookout(tmp_path / "raw")
+    append(tmp_path / "raw", "05")
+    reach = {} if window is None else {"daily": timedelta(days=window)}
+    look = lookout.look()
+    look = replace(
+        look,
+        project=replace(look.project, reads_until={"daily": until}),
+        settling=Settling(clock=NOW, since=dict.fromkeys(reach, NOW), reach=reach),
+    )
+    late = next(n for n in late_sources(look) if n.model == "daily")
+    assert (late.kind, str(late.intervals)) == (NoticeKind.LATE, found)
+    assert late.what == "built before its source changed: raw (commit 1)"
+    assert late.restate == (f"daily:{found}",)
+
+
 def test_provisional_days_that_settled_rows_read(tmp_path: Path) -> None:
     """No routine run builds them again, so none is promised: what holds them back is named, with what does build them.
     The last of the three days that `reader` reads is provisional there, too."""
