@@ -18,7 +18,14 @@ from backfill_assets.core.wording import first_few, listed
 from backfill_assets.plan.commands import restate_all
 from backfill_assets.plan.older_logic import held_by_older
 from backfill_assets.plan.patch import affected_interval
-from backfill_assets.plan.source_history import Reached, SourceChange, SourceHistory, TouchedSince, spans_of
+from backfill_assets.plan.source_history import (
+    Reached,
+    SourceChange,
+    SourceHistory,
+    TouchedSince,
+    rows_before,
+    spans_of,
+)
 from backfill_assets.plan.stale_inputs import shown_parts
 from backfill_assets.state.columns import instant, micros
 from backfill_assets.state.history import VersionHistory
@@ -93,7 +100,7 @@ def late_sources(look: WatchFacts) -> tuple[Notice, ...]:
     for name, pointer in look.environment.pointers.items():
         if name in look.project.models:
             model = look.project.models[name]
-            stale = _stale(look, model, pointer, blind, _belated(look, model))
+            stale = _stale(look, model, pointer, blind, _backs(look, model))
             open_ = waiting.get(name, NOTHING)
             if settled := stale.intervals - open_:
                 along = stale.intervals & open_ if any(a.kind == STABLE_KEY for a in model.audits) else NOTHING
@@ -123,12 +130,12 @@ def _unsettled(look: WatchFacts, held: Mapping[str, Ranges]) -> dict[str, Ranges
     found: dict[str, Ranges] = {}
     if look.settling is None:
         return found
-    for name, back in look.settling.reach.items():
+    for name in look.settling.reach:
         model, pointer = look.project.models.get(name), look.environment.pointers.get(name)
         if model is None or pointer is None:
             continue
         open_ = look.settling.open_to_change(name, model.calendar, pointer.covers) - held.get(name, NOTHING)
-        backs = {u.name: back for u in model.upstreams}
+        backs = _backs(look, model)
         if open_ and (stale := _stale(look, model, pointer, _Blind(), backs, vague_is_all=True).intervals & open_):
             found[name] = stale
     return found
@@ -159,14 +166,10 @@ def _stale(
     return found
 
 
-def _belated(look: WatchFacts, model: Model) -> dict[str, timedelta]:
-    """By source, how much earlier than it says rows that came may belong: as far as the model reads it after its
-    intervals, within its settling window; the whole window where nobody can tell."""
-    window = look.settling.reach.get(model.name) if look.settling else None
-    if window is None:
-        return {}
-    until = look.project.reads_until.get(model.name, {})
-    return {u.name: timedelta(seconds=until.get(u.name, window.total_seconds())) for u in model.upstreams}
+def _backs(look: WatchFacts, model: Model) -> dict[str, timedelta]:
+    """By source, how much earlier than it says what it changed may belong."""
+    window = (look.settling.reach if look.settling else {}).get(model.name, timedelta())
+    return {u.name: rows_before(look.project, model.name, u.name, window) for u in model.upstreams}
 
 
 def _none_went(changes: Iterable[SourceChange]) -> bool:

@@ -35,7 +35,7 @@ GATE = (
     broken("of_newest_rows: no yes is asked for before", "promote/cases.py", "older=self.older_reads(facts, wanted.pointers),", "", f"{_OLDER}test_no_yes_is_taken_of_it_and_none_opens_the_gate"),
     broken("of_newest_rows: where what came reaches", "plan/older_sources.py", "    return [c for c in changes_since(pair.then, pair.began, told) if c.commit <= last]", '    return [SourceChange(name="x", touches=None)]', f"{_OLDER}test_what_came_without_reaching_a_day"),
     broken("of_newest_rows: not what came later than is shown", "plan/older_sources.py", " if c.commit <= last]", "]", f"{_OLDER}test_commits_between"),
-    broken("of_newest_rows: a window reaches back", "plan/older_sources.py", "reach.get(pair.model, timedelta())", "timedelta()", f"{_OLDER}test_a_window_reaches_back"),
+    broken("of_newest_rows: a window reaches back", "plan/older_sources.py", "reach.get(pair.model, timedelta()))", "timedelta())", f"{_OLDER}test_a_window_reaches_back"),
     broken("of_newest_rows: what a log does not say any more", "plan/older_sources.py", "if told.since > pair.commit:", "if False:", f"{_OLDER}test_what_its_log_does_not_say_any_more_counts"),
     broken("of_newest_rows: the table that is there is newer", "plan/older_sources.py", "if anew else []", "", f"{_OLDER}test_a_table_that_was_made_anew"),
     broken("of_newest_rows: replaced within one log", "plan/older_sources.py", "if (told.table_at(pair.commit), told.table_at(last)) != (then, shown):", "if last:", f"{_OLDER}test_a_table_that_is_replaced_every_night"),
