@@ -37,7 +37,7 @@ from backfill_assets.plan.stored import stored_plan, stored_request
 from backfill_assets.promote.case import Case
 from backfill_assets.promote.consent import vouching
 from backfill_assets.promote.gate import Verdict, compared, judge_rows
-from backfill_assets.promote.lifecycle import end_killed, end_promoted, find_plan, record_move
+from backfill_assets.promote.lifecycle import end_applied, end_killed, end_promoted, find_plan, record_move
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.planned import refuse_dual_run
 from backfill_assets.promote.release import Attempt, Sealing, release_case
@@ -130,6 +130,7 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
             end_promoted(control, done.environment, by=who, views=views, beside=done.packets)
         else:
             end_killed(control, done.environment.name, by=who, views=views)
+            end_applied(control, done.environment, by=who, views=views)
         models = tuple(stored.versions) if stored else done.attempt.plan.models
         publish_contracts(context.project, context.control, done.environment, models, at=datetime.now(UTC))
         with suppress(BackfillError):  # it is promoted: the next one makes up for it, or the rollback that needs it

@@ -74,7 +74,9 @@ def kept_reason(project: Project, facts: Facts, name: str, change: TableChange, 
         older = computed_by_older_logic(pointer) if not facts.keeps_older else NOTHING
         replaced = "a plan without --start and --end replaces it as a whole"
         stays = f"complete; {older} still has rows of the previous logic: {replaced}"
-        return stays if older else "complete and audited"
+        failed = facts.standing[name].failed if name in facts.standing else NOTHING
+        red = f"complete; {failed} is red, and stays shown"
+        return stays if older else red if failed else "complete and audited"
     if pointer and pointer.version == project.fingerprints[name]:
         return "only its view changes: the tables stay, nothing to compute"
     if release := reverts(project, facts, name):

@@ -21,7 +21,7 @@ from backfill_assets.core.errors import (
     too_busy,
 )
 from backfill_assets.core.escaping import one_line
-from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer, lists
 from backfill_assets.core.wording import first_few
@@ -284,6 +284,11 @@ def end_promoted(
     return _end(control, done, by=by, views=views)
 
 
+def end_applied(control: Control, shown: Environment, *, by: str, views: Views) -> tuple[PlanRecord, ...]:
+    """End every plan that is applied and moves nothing: its environment shows all of it already, which it audited."""
+    return _end(control, [r for r in fulfilled(control, shown) if r.status is PlanStatus.APPLIED], by=by, views=views)
+
+
 def end_killed(control: Control, environment: str, *, by: str, views: Views) -> tuple[PlanRecord, ...]:
     """End every open plan whose promotion was killed when it had moved, and had not ended it: the newest release names
     its packet; or an older one does, and what it built is shown still. (A plan that was rolled back may be open again.)
@@ -425,7 +430,15 @@ def _move(
 
 def _complete(project: Project, facts: Facts, record: PlanRecord) -> bool:
     have = [(target, known_target(project, facts, target)) for target in record.targets]
-    return all(there is not None and not target.intervals - there.complete for target, there in have)
+    return all(
+        there is not None and not target.intervals - (there.complete - _red(facts, target)) for target, there in have
+    )
+
+
+def _red(facts: Facts, target: PlanTarget) -> Ranges:
+    """What is shown of a target and is red: it stays shown."""
+    own = facts.environment.versions.get(target.model) == target.version
+    return facts.standing[target.model].failed if own and target.model in facts.standing else NOTHING
 
 
 def _shows(shown: Environment, record: PlanRecord) -> bool:

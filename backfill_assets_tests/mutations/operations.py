@@ -18,6 +18,8 @@ ROLLBACK = (
     broken("a lost table is not made anew", "build/version_tables.py", "    if head < 0:\n", "    if False:\n", "build/test_lost_tables.py"),
     broken("what takes a lost table's place is read alone", "build/version_tables.py", "if patch and not patch.below", "if False and not patch.below", "build/test_lost_tables.py::test_other_rows_take_its_place"),
     broken("a lost table may be replaced as a whole", "contracts/preflight.py", "blocks=bool(left))", "blocks=True)", "contracts/test_preflight.py::test_no_way_back"),
+    broken("a plan whose audits fail is not applied", "promote/lifecycle.py", "(there.complete - _red(facts, target))", "there.complete", "promote/test_lifecycle.py::test_a_plan_that_audits_what_is_shown_moves_nothing"),
+    broken("a plan that moves nothing ends", "promote/lifecycle.py", "if r.status is PlanStatus.APPLIED], by=by", "if False], by=by", "promote/test_lifecycle.py::test_a_plan_that_audits_what_is_shown_moves_nothing"),
     broken("late: what comes may be of days before", "watch/late.py", "pointer, blind, _backs(look, model))", "pointer, blind)", "watch/test_late_delta.py::test_settled_days_that_rows_of_later_times_are_of"),
     broken("late: a query says how far it reads", "plan/source_history.py", "return window if until is None else timedelta(seconds=until)", "return window", "watch/test_late_delta.py::test_settled_days_that_rows_of_later_times_are_of"),
     broken("how far a source is read: all places count", "sql/later_reads.py", "if known and len(known) == len(found)", "if known", "sql/test_later_reads.py::test_how_far_a_source_with_a_window_is_read"),

@@ -10,12 +10,14 @@ from backfill_assets.build.apply import apply
 from backfill_assets.build.engine import Job
 from backfill_assets.core.errors import BuildError, PlanError
 from backfill_assets.core.intervals import Interval
+from backfill_assets.core.model import Audit
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.lifecycle import (
     Abandoned,
     Opened,
     end_abandoned,
+    end_applied,
     end_promoted,
     find_plan,
     move_candidate,
@@ -28,7 +30,7 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanStatus
 from backfill_assets.state.release_note import ReleaseNote
-from backfill_assets_tests.fakes import World, a_model, a_project, days, gated
+from backfill_assets_tests.fakes import Cell, World, a_model, a_project, days, gated
 
 MODELS = (a_model("a", "raw"), a_model("b", "a"), a_model("c"))
 
@@ -191,6 +193,25 @@ def test_the_candidate_shows_only_green_days(desk: Desk) -> None:
     assert shown["a"] == "a-2 2024-01-07..2024-01-10"
     assert shown["b"].startswith("b-2 2024-01-0") and "2024-01-01" not in shown["b"]
     assert desk.status(done.plan.id) is PlanStatus.OPEN
+
+
+@pytest.mark.parametrize("red", [False, True])
+def test_a_plan_that_audits_what_is_shown_moves_nothing(red: bool) -> None:
+    """Where its audits pass it is applied, and the next promotion ends it; where one fails it is not done, and what the
+    plan after it says of the model is that it is red."""
+    desk, days_late = Desk(), {days("05").start}
+    desk.world.engine.cell = lambda job, unit: Cell(failures={"present": int(red and unit.start in days_late)})
+    desk.apply()
+    desk.promote()
+    audits = (*MODELS[0].audits, Audit(name="present", kind="not_null", arguments={"columns": ("ds",)}))
+    desk.world.project = a_project(replace(MODELS[0], audits=audits), *MODELS[1:])
+    done = desk.apply()
+    assert done.plan.versions == {"a": "a-1"}
+    end_applied(desk.world.control, desk.prod, by="ana", views=no_views)
+    assert desk.status(done.plan.id) is (PlanStatus.OPEN if red else PlanStatus.PROMOTED)
+    plan = desk.world.plan()
+    assert not plan.work
+    assert plan.kept["a"] == ("complete; 2024-01-05 is red, and stays shown" if red else "complete and audited")
 
 
 def test_nothing_green_is_not_shown_at_all(desk: Desk) -> None:
