@@ -12,6 +12,7 @@ from backfill_assets.adapters.source_files import SourceFile, can_list, files_at
 from backfill_assets.adapters.source_table import source_table
 from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.model import Source
+from backfill_assets.core.name_sum import sum_of_names
 from backfill_assets.core.pin import Pin, made_anew
 from backfill_assets.project.object_store import arrow_path, is_s3
 from backfill_assets.project.settings import EMBEDDED_PROJECT
@@ -51,7 +52,8 @@ class FilePins:
         if not files:
             raise _absent(source, "there are no files")
         look(source, files)
-        return {"files": digest_of(files), "count": len(files)}
+        names = sum_of_names("/".join(file.inside) for file in files)
+        return {"files": digest_of(files), "count": len(files), "names": names}
 
     def not_there(self, source: Source, pin: Pin) -> str:
         """Why a Delta source cannot be read as a pin says any more; "" when it can. Its log is read, no rows."""

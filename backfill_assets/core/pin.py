@@ -1,7 +1,8 @@
 """Do two pins say the same of a source? A pin is what a source was at a moment, and what is recorded of what was read.
 
-`{"commit": 7, "table": id}` of a Delta table, by the id that its log gives it; `{"files": digest, "count": n}`;
-`{"unpinned": why}`. Records of older releases name no table: then nobody knows, and it counts as the one that is there.
+`{"commit": 7, "table": id}` of a Delta table, by the id that its log gives it; `{"files": digest, "count": n,
+"names": sum}`, the last of the files' names (`sum_of_names`); `{"unpinned": why}`. Records of older releases have no
+table and no names: then nobody knows, and it counts as the one that is there.
 """
 
 from __future__ import annotations
@@ -29,4 +30,8 @@ def same_pin(one: Pin, other: Pin) -> bool:
     """
     if made_anew(one, other):
         return False
-    return {k: v for k, v in one.items() if k != "table"} == {k: v for k, v in other.items() if k != "table"}
+    return _state(one) == _state(other)
+
+
+def _state(pin: Pin) -> Pin:
+    return {key: value for key, value in pin.items() if key not in ("table", "names")}

@@ -218,11 +218,11 @@ def _files(
     rest = (left & intervals) - have.built  # what is only audited is there
     for source in read:
         then, now = plan.sources.get(source, {}), pins.get(source, {})
-        if rest and "files" in then and "files" in now and dict(then) != dict(now):
+        if rest and "files" in then and "files" in now and not same_pin(then, now):
             built = Ranges.of(
                 part
                 for part, entry in have.batches(intervals)
-                if (said := _read(entry, source)) is not None and dict(said) != dict(now)
+                if (said := _read(entry, source)) is not None and not same_pin(said, now)
             )
             told.mixed.append(
                 Mixed(model=model.name, source=source, then=then, now=now, built=built, rest=rest, plan=plan.record.id)

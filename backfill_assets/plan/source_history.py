@@ -14,6 +14,7 @@ from typing import cast
 
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model, Project
+from backfill_assets.core.name_sum import are_gone
 from backfill_assets.core.pin import Pin, made_anew
 from backfill_assets.plan.patch import affected_interval
 
@@ -137,8 +138,16 @@ def _files_since(said: Pin, began: datetime, history: SourceHistory) -> list[Sou
     A batch checks before it begins that the files are those of its plan, so a younger file is another one.
     """
     young = [c for c in history.changes if c.at is not None and c.at > began]
-    old, count = len(history.changes) - len(young), cast(int, said.get("count", 0))
-    if old > count or count - old > len(young) or not young:
+    old = [c.name for c in history.changes if c.at is None or c.at <= began]
+    if not young or _are_gone(said, old, [c.name for c in young]):
         gone = "files were removed, or replaced by ones with an older time"
         return [*young, SourceChange(name=gone, touches=None)]
     return young
+
+
+def _are_gone(said: Pin, old: Sequence[str], young: Sequence[str]) -> bool:
+    """Whether some of the files that were read are not there any more, as far as their number and names tell."""
+    count = cast(int, said.get("count", 0))
+    if "names" in said:
+        return are_gone(cast(str, said["names"]), count, old, young)
+    return not 0 <= count - len(old) <= len(young)

@@ -65,6 +65,19 @@ def test_files_that_went(csv: tuple[Lookout, str]) -> None:
     assert lookout.late()["daily"] == "2024-01-05" and len(lookout.said(NoticeKind.UNWATCHED)) == 1
 
 
+def test_a_file_that_went_as_others_came(csv: tuple[Lookout, str]) -> None:
+    """Newer files take no place of one that is gone, unless one of them has its name."""
+    lookout, pattern = csv
+    gone = Path(pattern.format("2024-01-03"))
+    gone.unlink()
+    for day in ("11", "12", "13", "14"):
+        put(Path(pattern.format(f"2024-01-{day}")))
+    (said,) = lookout.said(NoticeKind.UNWATCHED)
+    assert lookout.late() == {} and "files were removed" in said
+    put(gone, "y")
+    assert lookout.said(NoticeKind.UNWATCHED) == [] and lookout.late()["daily"] == "2024-01-03"
+
+
 def test_a_file_with_an_older_time(csv: tuple[Lookout, str]) -> None:
     """Copied with its time kept: that something changed is known, not what."""
     lookout, pattern = csv
