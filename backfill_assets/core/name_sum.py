@@ -39,7 +39,7 @@ def are_gone(total: str, count: int, kept: Collection[str], came: Collection[str
         case 1:
             return rest not in known
         case 2:
-            return not any((rest - one) % _MODULUS in known - {one} for one in hashes)
+            return not any((rest - one) % _MODULUS in known for one in hashes)
         case _:
             return False
 

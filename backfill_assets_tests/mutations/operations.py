@@ -19,7 +19,6 @@ ROLLBACK = (
     broken("what takes a lost table's place is read alone", "build/version_tables.py", "if patch and not patch.below", "if False and not patch.below", "build/test_lost_tables.py::test_other_rows_take_its_place"),
     broken("a lost table may be replaced as a whole", "contracts/preflight.py", "blocks=bool(left))", "blocks=True)", "contracts/test_preflight.py::test_no_way_back"),
     broken("files that went as others came", "plan/source_history.py", 'if "names" in said:', "if False:", "watch/test_late_files.py::test_a_file_that_went_as_others_came"),
-    broken("names: two of them", "core/name_sum.py", "in known - {one} for one in hashes", "in known for one in hashes", "core/test_name_sum.py"),
     broken("a plan whose audits fail is not applied", "promote/lifecycle.py", "(there.complete - _red(facts, target))", "there.complete", "promote/test_lifecycle.py::test_a_plan_that_audits_what_is_shown_moves_nothing"),
     broken("a plan that moves nothing ends", "promote/lifecycle.py", "if r.status is PlanStatus.APPLIED], by=by", "if False], by=by", "promote/test_lifecycle.py::test_a_plan_that_audits_what_is_shown_moves_nothing"),
     broken("late: what comes may be of days before", "watch/late.py", "pointer, blind, _backs(look, model))", "pointer, blind)", "watch/test_late_delta.py::test_settled_days_that_rows_of_later_times_are_of"),
