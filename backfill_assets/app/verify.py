@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from backfill_assets.adapters.folder import ArrowFolder
@@ -28,10 +30,24 @@ def verify_packet(target: str | None, open_context: Callable[[], Context]) -> Ve
     if target is not None and is_release(context, target):
         release = find_release(context.control.releases.all(context.environment), target)
         digest, tables = release.evidence.get(release.id, ""), _tables_of(context.warehouse)
-        return verify(release_folder(context, release.id), None, pointed=tables, expected=digest)
+        found = verify(release_folder(context, release.id), None, pointed=tables, expected=digest)
+        return _with_removals(context, found)
     record = named_or_newest_plan(context.control, target)
     folder, expected = evidence_folder(context, record)
-    return verify(folder, DeltaTableFiles(context.warehouse), expected=expected, genuine=not_genuine)
+    found = verify(folder, DeltaTableFiles(context.warehouse), expected=expected, genuine=not_genuine)
+    return _with_removals(context, found)
+
+
+def _with_removals(context: Context, found: Verification) -> Verification:
+    """What the janitor did of all that is not as it was."""
+    if found.ok:
+        return found
+    removed = [
+        f"{r.model}/{r.version} was removed by the janitor at {r.at:%Y-%m-%d %H:%M} UTC, as nothing showed it any more"
+        for r in context.control.removals.all().values()
+        if re.search(rf"\b{re.escape(f'{r.model}/{r.version}')}(?!\.?\w)", "\n".join(found.problems))
+    ]
+    return replace(found, removed=tuple(removed))
 
 
 def _is_folder(target: str) -> bool:

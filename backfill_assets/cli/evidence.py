@@ -104,6 +104,8 @@ def print_verification(found: Verification) -> None:
         )
         fix = "name a packet's folder, a plan or a release; what was changed or removed comes back from a backup"
         console.print(f"fix: {fix}", soft_wrap=True)
+        for removed in found.removed:
+            console.print(Text(removed, style="dim"), soft_wrap=True)
         return
     console.print(
         styled("[green]✓[/] The packet of {} {} is as it was written: {} files", found.kind, found.plan, found.files)

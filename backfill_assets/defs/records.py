@@ -35,7 +35,8 @@ def verify_job(run: Launched) -> None:
         problems, looked = whole.problems, f"{whole.records} records and {whole.files} files"
     else:
         found = verify_packet(run.said.get("target"), lambda: context)
-        problems, looked = found.problems, f"{found.kind} {found.plan}: {found.files} files of its packet"
+        problems = (*found.problems, *found.removed)
+        looked = f"{found.kind} {found.plan}: {found.files} files of its packet"
     if problems:
         raise dg.Failure(description="\n".join(problems), allow_retries=False)
     run.log.info(f"{looked} were read: nothing is wrong")

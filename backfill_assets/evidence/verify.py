@@ -40,6 +40,8 @@ class Verification:
     """Or "release": what the packet is about."""
     rests_on: tuple[str, ...] = ()
     """Other plans for which approvals of it were given: their packets say of which rows."""
+    removed: tuple[str, ...] = ()
+    """What the janitor did, of all that is not as it was: a sentence a table."""
 
     @property
     def ok(self) -> bool:
@@ -56,6 +58,7 @@ class Verification:
             "hashed": self.hashed,
             "signatures": self.signatures,
             "rests_on": list(self.rests_on),
+            "removed": list(self.removed),
         }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from backfill_assets.app.verify import verify_packet
 from backfill_assets.core.errors import PlanError
 from backfill_assets.promote.lifecycle import end_abandoned, find_plan
 from backfill_assets.state.plans import PlanStatus
+from backfill_assets.state.versions import table_path
 from backfill_assets_tests.projects import small_project
 from backfill_assets_tests.unsparked import build, changed, promoted, prove, unsparked
 
@@ -148,3 +150,21 @@ def test_what_was_rolled_back_is_promoted_again(tmp_path: Path) -> None:
         build(place)
         [plan] = [r.id for r in place.control.plans.all() if r.live]
         prove(place, plan)
+
+
+def test_a_plan_whose_table_the_janitor_removed(tmp_path: Path) -> None:
+    """Its packet cannot be held against rows any more; nobody has to look who removed them."""
+    place, plan = waiting(tmp_path)
+    approve(replace(place, acting=ANA), ApprovalRequest(plan=plan))
+    assert promote_plan(place, plan=plan).verdict.open
+    before = place.control.releases.all("prod")[0].id
+    assert roll_back(place, before, at_once=True).ended.moved is not None
+    model, version = next(iter(find_plan(place.control, plan).versions.items()))
+    shutil.rmtree(table_path(place.warehouse, model, version))
+    found = verify_packet(plan, lambda: place)
+    assert found.problems and found.removed == ()
+    revision = place.control.environments.read("prod").revision
+    begun = place.control.removals.mark_for_deletion({(model, version): ("old", 1)}, revision=revision, by="janitor")
+    found = verify_packet(plan, lambda: place)
+    said = f"{model}/{version} was removed by the janitor at {begun[0].at:%Y-%m-%d %H:%M} UTC"
+    assert found.problems and found.removed == (f"{said}, as nothing showed it any more",)
