@@ -118,6 +118,19 @@ def sources_without(
     return tuple(found)
 
 
+def begin_later(project: Project, name: str, lost: Ranges) -> tuple[tuple[Model, Ranges], ...]:
+    """The models that a model reads, directly or not, and that begin after intervals which would be lost, each with
+    these: a week is shown whole whose first days they do not have, and as days these cannot be computed."""
+    cadence = project.models[name].cadence
+    found: list[tuple[Model, Ranges]] = []
+    for each in reach([name], lambda n: upstream_models(project, project.models[n])):
+        model = project.models[each]
+        if each != name and (part := lost.until(cadence.floor(model.start))):
+            found.append((model, part))
+            lost = lost - part
+    return tuple(found)
+
+
 def ways_on(found: LeftOut, request: Request) -> str:
     """What can be done where new logic would lose the days. No command takes single days out of what is shown."""
     if found.key == "end":

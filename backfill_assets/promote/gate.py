@@ -25,7 +25,7 @@ from backfill_assets.plan.commands import (
     restate_command,
     withdraw_command,
 )
-from backfill_assets.plan.left_out import causes_of_loss, sources_without, ways_on
+from backfill_assets.plan.left_out import begin_later, causes_of_loss, sources_without, ways_on
 from backfill_assets.plan.missing import needed, upstream_models
 from backfill_assets.plan.renamed_columns import outdated
 from backfill_assets.plan.scope import changed_beside
@@ -211,6 +211,16 @@ def nothing_lost(case: Case) -> Iterator[Obstacle]:
                 intervals=part,
                 remedy=f"load them again; or write `cut_off: false` for {names} in sources.yml, which lets these days "
                 "be computed without rows; then backfill apply",
+            )
+            left = left - part
+        for upstream, part in begin_later(case.project, w.model, left):
+            yield Obstacle(
+                model=w.model,
+                what=f"{upstream.name} begins at {upstream.start:%Y-%m-%d}, after days that are shown: "
+                f"{case.environment.name} would lose",
+                intervals=part,
+                remedy=f"let {upstream.name} begin earlier (`start:`), then backfill apply; or give {w.model} another "
+                "name, and leave the old one as it is shown",
             )
             left = left - part
         if left:

@@ -175,3 +175,31 @@ def test_weeks_begin_later_than_a_start_in_their_middle(shop: Path) -> None:
         "put `start: 2024-01-01` in models/daily.sql:2; or leave these days as they are shown: "
         "backfill apply --forward-only 2024-01-08"
     )
+
+
+def test_days_before_a_model_that_is_read_begins(tmp_path: Path) -> None:
+    """A week is shown whole whose first days `daily` does not have: as days they cannot be computed. What leads out of
+    that is said, instead of a range that would hold them."""
+    root = small_project(tmp_path, days=14)
+    begin_later(root)
+    (root / "models" / "running.sql").unlink()
+    (root / "models" / "weekly.sql").write_text(WEEKLY.format(cadence="weekly", time="date_trunc('WEEK', ds)"))
+    promoted(root)
+    (root / "models" / "weekly.sql").write_text(WEEKLY.format(cadence="daily", time="ds"))
+    place = unsparked(root)
+    build(place)
+    told = {o.what: (str(o.intervals), o.remedy) for o in promote_plan(place).verdict.obstacles if "lose" in o.what}
+    days_, remedy = told["daily begins at 2024-01-04, after days that are shown: prod would lose"]
+    assert days_ == "2024-01-01..2024-01-03" and "another name" in remedy
+    assert len(told) == 1
+
+
+WEEKLY = """/*
+start: 2024-01-01
+owner: ana@example.com
+cadence: {cadence}
+time_column: wk
+grain: [wk]
+*/
+SELECT CAST({time} AS DATE) AS wk, sum(total) AS total FROM daily WHERE ds >= :start AND ds < :end GROUP BY 1
+"""
