@@ -24,6 +24,7 @@ from backfill_assets.core.errors import (
 )
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.model import Model, Source
+from backfill_assets.core.pin import state_of
 from backfill_assets.core.segments import NO_ROWS, Segment, Segments, is_adopted
 from backfill_assets.plan.patch import ALL_TIME
 from backfill_assets.project.object_store import UnreachableError
@@ -142,7 +143,7 @@ def check_pin(read: Input) -> None:
             raise TransientBuildError(error.what, why=error.why, fix=error.fix) from error
         except (PlanError, OSError):  # none is there, or one went while it was looked at
             found = {"count": 0}
-        if found != dict(read.pin):
+        if state_of(found) != state_of(read.pin):
             raise _changed(read.source, cast(int, found["count"]), cast(int, read.pin["count"]))
 
 

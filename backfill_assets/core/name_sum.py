@@ -27,8 +27,6 @@ def are_gone(total: str, count: int, kept: Collection[str], came: Collection[str
     there, hashes = count - len(kept), [*map(_hash, came)]
     if not 0 <= there <= len(hashes):
         return True
-    if not there:
-        return False
     rest = (int(total, 16) - sum(map(_hash, kept))) % _MODULUS
     if there > len(hashes) - there:  # those that were not there are fewer
         there, rest = len(hashes) - there, (sum(hashes) - rest) % _MODULUS

@@ -8,6 +8,7 @@ table and no names: then nobody knows, and it counts as the one that is there.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 Pin = Mapping[str, object]
 Pins = Mapping[str, Pin]
@@ -33,5 +34,19 @@ def same_pin(one: Pin, other: Pin) -> bool:
     return _state(one) == _state(other)
 
 
+def same_inputs(one: Mapping[str, object] | None, other: Mapping[str, object] | None) -> bool:
+    """Whether two batches read the same of everything: pins of sources, and what is recorded of models."""
+    return one == other or (bool(one and other) and _states(one or {}) == _states(other or {}))
+
+
+def state_of(pin: Pin) -> Pin:
+    """A pin without what older releases did not write, and that says nothing of which state it is."""
+    return {key: value for key, value in pin.items() if key != "names"}
+
+
+def _states(inputs: Mapping[str, object]) -> dict[str, object]:
+    return {name: state_of(cast(Pin, said)) if isinstance(said, Mapping) else said for name, said in inputs.items()}
+
+
 def _state(pin: Pin) -> Pin:
-    return {key: value for key, value in pin.items() if key not in ("table", "names")}
+    return {key: value for key, value in state_of(pin).items() if key != "table"}

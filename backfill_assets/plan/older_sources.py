@@ -24,7 +24,7 @@ from backfill_assets.core.pin import Pin, Pins, made_anew
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import is_adopted
 from backfill_assets.plan.patch import ALL_TIME
-from backfill_assets.plan.source_history import SourceChange, SourceHistory, changes_since, rows_before, touched_by
+from backfill_assets.plan.source_history import SourceChange, SourceHistory, changes_since, touched_by
 from backfill_assets.plan.stale_inputs import CameBetween, shown_parts
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import EntriesByVersion, Entry
@@ -113,7 +113,7 @@ def older_rows(
     for source, both in pairs.items():
         told = history(project.sources[source], min(p.commit for p in both)) if both else SourceHistory()
         for pair, parts in _alike(both):
-            back = rows_before(project, pair.model, source, reach.get(pair.model, timedelta()))
+            back = reach.get(pair.model, timedelta())
             found[pair.model, source] += _touched(project, source, pair, parts, told, back)
     return tuple(
         OlderRows(model=name, source=source, intervals=Ranges.of(parts))
@@ -135,7 +135,7 @@ def came_between(project: Project, history: History, reach: Mapping[str, timedel
             return NOTHING
         pair = _Pair(model=model.name, interval=part, then=then, began=one.began, shown=now, later=other.began)
         if (states := (source, *pair.states)) not in known:
-            back = rows_before(project, model.name, source, reach.get(model.name, timedelta()))
+            back = reach.get(model.name, timedelta())
             known[states] = _touched(project, source, pair, Ranges((ALL_TIME,)), told(source), back)
         return known[states] & Ranges((part,))
 

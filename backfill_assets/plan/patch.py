@@ -12,6 +12,7 @@ from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.core.model import Model, Project
+from backfill_assets.core.pin import state_of
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import NO_ROWS, Segments, revision_of
 from backfill_assets.plan.missing import wanted
@@ -103,7 +104,7 @@ def restatement(
         again = (again & pointer.covers & model.expected(now)) - lapsed.get(name, NOTHING)
         if again:
             _shown(project, environment, name, itself)
-            read = [[u.name, pin] for u in model.upstreams if (pin := sources.get(u.name))]
+            read = [[u.name, state_of(pin)] for u in model.upstreams if (pin := sources.get(u.name))]
             revision = digest(
                 str(again), pointer.id, read, [patches[u.name].version for u in model.upstreams if u.name in patches]
             )

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import cast
 
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
-from backfill_assets.core.model import Model, Project
+from backfill_assets.core.model import Model
 from backfill_assets.core.name_sum import are_gone
 from backfill_assets.core.pin import Pin, made_anew
 from backfill_assets.plan.patch import affected_interval
@@ -103,13 +103,6 @@ class TouchedSince:
         at = bisect_right(self._commits, cast(int, said["commit"]))
         spans, vague = self._after[at]
         return _reached(self._model, spans), self._changes[at:], vague
-
-
-def rows_before(project: Project, model: str, source: str, window: timedelta) -> timedelta:
-    """How much earlier than a source says what came to it may belong, of a model with this settling window: as far as
-    its intervals read the source after their end; all of the window where nobody can tell."""
-    until = project.reads_until.get(model, {}).get(source) if window else None
-    return window if until is None else timedelta(seconds=until)
 
 
 def spans_of(change: SourceChange, back: timedelta) -> list[Interval]:

@@ -19,6 +19,7 @@ from typing import Any, cast
 from backfill_assets.core.interval_index import IntervalIndex
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges, utc
 from backfill_assets.core.model import Model, Project
+from backfill_assets.core.pin import same_inputs
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment, is_adopted, logic_of
 from backfill_assets.plan.missing import needed
@@ -141,7 +142,7 @@ class _Tables:
         """The parts of an interval whose rows of two batches are known to be others: all of it where those that are
         shown are of another state of the inputs and older, else those of which something came in between to what both
         read, in a source or through models."""
-        if read.inputs == shown.inputs:
+        if same_inputs(read.inputs, shown.inputs):
             return NOTHING
         if shown.at < read.at:
             return Ranges((part,))
@@ -247,11 +248,11 @@ def _read_other(
         for part, entry in tables.at(upstream, version, commit).batches(parts):
             if other_logic:
                 yield from tables.differ(upstream, part, entry, newest)
-            elif (entry.at, entry.inputs) != (newest.at, newest.inputs):
+            elif entry.at != newest.at or not same_inputs(entry.inputs, newest.inputs):
                 yield part
         if not other_logic:
             for part, entry in tables.refused(upstream, version, commit, parts):
-                if entry.inputs != newest.inputs:
+                if not same_inputs(entry.inputs, newest.inputs):
                     yield part
 
 

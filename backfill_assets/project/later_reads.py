@@ -15,7 +15,8 @@ from backfill_assets.core.wording import one
 from backfill_assets.project.draft import Draft
 from backfill_assets.project.outputs import Outputs
 from backfill_assets.project.timed_tables import timed_tables
-from backfill_assets.sql.later_reads import LaterRead, later_reads, reads_until
+from backfill_assets.sql.later_reads import LaterRead, later_reads
+from backfill_assets.sql.reads_until import reads_until
 from backfill_assets.sql.shifted_times import starts
 
 _LONGEST_WINDOW = timedelta(days=366)
@@ -54,6 +55,8 @@ def source_reads(
     columns: Mapping[str, tuple[Column, ...]],
 ) -> dict[str, float]:
     """How many seconds after its end an interval reads rows of sources (`Project.reads_until`)."""
+    if model.time_zone:  # its days have other lengths
+        return {}
     found: dict[str, timedelta | None] = {}
     for table, until in reads_until(
         outputs.scopes, timed_tables(outputs, models, sources, columns), model.cadence

@@ -28,7 +28,7 @@ from backfill_assets.core.wording import first_few
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.leases import Again, Claim, Collision, ParallelPlan, claim, targets
-from backfill_assets.plan.stages import ModelVersion, Plan, Promote
+from backfill_assets.plan.stages import AuditStage, ModelVersion, Plan, Promote
 from backfill_assets.plan.stored import stored_plan, stored_request
 from backfill_assets.promote.candidate import candidate, known_target
 from backfill_assets.promote.planned import stored_patches
@@ -285,8 +285,13 @@ def end_promoted(
 
 
 def end_applied(control: Control, shown: Environment, *, by: str, views: Views) -> tuple[PlanRecord, ...]:
-    """End every plan that is applied and moves nothing: its environment shows all of it already, which it audited."""
-    return _end(control, [r for r in fulfilled(control, shown) if r.status is PlanStatus.APPLIED], by=by, views=views)
+    """End every plan that is applied and moves nothing: it only audited what its environment shows."""
+    done = [r for r in fulfilled(control, shown) if r.status is PlanStatus.APPLIED]
+    return _end(control, [r for r in done if _only_audits(stored_plan(control, r.id))], by=by, views=views)
+
+
+def _only_audits(plan: Plan | None) -> bool:
+    return plan is not None and all(isinstance(stage, AuditStage) for stage in plan.stages)
 
 
 def end_killed(control: Control, environment: str, *, by: str, views: Views) -> tuple[PlanRecord, ...]:

@@ -6,7 +6,7 @@ condition on it, or what it is compared with, is not understood.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -109,72 +109,26 @@ class _Until:
         return _Until(at=Shift(months=-shift.months, exact=-shift.exact).of(self.at), open=self.open)
 
 
-def reads_until(
-    scopes: Sequence[Scope], tables: Mapping[str, TimedTable], cadence: Cadence
-) -> dict[str, timedelta | None]:
-    """How far after `:end` a query reads each table: not at all where it reads until `:end`; None where some place in
-    which it reads it is not understood."""
-
-    def until(scope: Scope, alias: str, table: str) -> timedelta | None:
-        """By the SELECT that reads the table, or by all that read what that passes on."""
-        bounded = _bounded(scope, alias, tables)
-        if bounded is not None:
-            reach = _furthest(bounded, tables, cadence) if bounded[0].table == table else None
-            return max(reach[0], timedelta()) if reach else None
-        return _latest(until(reader, name, table) for reader, name, source in places if source is scope)
-
-    places = [(scope, alias, source) for scope in scopes for alias, (_, source) in scope.selected_sources.items()]
-    found: dict[str, list[timedelta | None]] = {}
-    for scope, alias, source in places:
-        if isinstance(source, exp.Table) and source.name in tables:
-            found.setdefault(source.name, []).append(until(scope, alias, source.name))
-    return {table: _latest(each) for table, each in found.items()}
-
-
-def _latest(each: Iterable[timedelta | None]) -> timedelta | None:
-    """The longest; None where there is none, or one of them is not known."""
-    found = list(each)
-    known = [one for one in found if one is not None]
-    return max(known) if known and len(known) == len(found) else None
-
-
-_Bounded = tuple[_Origin, "list[_Limit]"]
-"""The time of a table, as a SELECT reads it, and what it is at most."""
-
-
-def _bounded(scope: Scope, alias: str, tables: Mapping[str, TimedTable]) -> _Bounded | None:
-    """None where nothing that is understood bounds the time of a table above."""
+def _read(scope: Scope, alias: str, tables: Mapping[str, TimedTable], cadence: Cadence) -> LaterRead | None:
     time = _time_of(scope, alias, tables)
     origin = _origin(time, tables) if time else None
     if time is None or origin is None or tables[origin.table].time.lower() != origin.name:
         return None
     limits = _limits(time, tables, frozenset())
-    return (origin, limits) if limits else None
-
-
-def _furthest(bounded: _Bounded, tables: Mapping[str, TimedTable], cadence: Cadence) -> tuple[timedelta, _Limit] | None:
-    """How far after an end rows are read, and which condition says so; None where it is not understood."""
-    origin, limits = bounded
-    if all(limit.of for limit in limits) and _has_other_times(origin, tables[origin.table]):
+    if not limits:
         return None
-    try:
-        return max((_reach(limits, end, day=origin.day) for end in _ends(cadence)), key=lambda found: found[0])
-    except (ValueError, OverflowError):  # beyond the years that there are
-        return None
-
-
-def _read(scope: Scope, alias: str, tables: Mapping[str, TimedTable], cadence: Cadence) -> LaterRead | None:
-    bounded = _bounded(scope, alias, tables)
-    if bounded is None:
-        return None
-    origin, limits = bounded
     if not any(limit.moved for limit in limits):
         return _until_the_end(origin.table, limits, next(_ends(cadence)))
-    found = _furthest(bounded, tables, cadence)
-    if found is None or found[0] <= timedelta():
+    by_rows = all(limit.of for limit in limits)
+    if by_rows and _has_other_times(origin, tables[origin.table]):
         return None
-    reach, limit = found
-    return LaterRead(table=origin.table, line=line_of(limit.node), reach=reach, by_rows=all(one.of for one in limits))
+    try:
+        reach, limit = max((_reach(limits, end, day=origin.day) for end in _ends(cadence)), key=lambda found: found[0])
+    except (ValueError, OverflowError):  # beyond the years that there are
+        return None
+    if reach <= timedelta():
+        return None
+    return LaterRead(table=origin.table, line=line_of(limit.node), reach=reach, by_rows=by_rows)
 
 
 def _until_the_end(table: str, limits: Sequence[_Limit], end: datetime) -> LaterRead | None:

@@ -23,7 +23,6 @@ from backfill_assets.plan.source_history import (
     SourceChange,
     SourceHistory,
     TouchedSince,
-    rows_before,
     spans_of,
 )
 from backfill_assets.plan.stale_inputs import shown_parts
@@ -100,7 +99,7 @@ def late_sources(look: WatchFacts) -> tuple[Notice, ...]:
     for name, pointer in look.environment.pointers.items():
         if name in look.project.models:
             model = look.project.models[name]
-            stale = _stale(look, model, pointer, blind, _backs(look, model))
+            stale = _stale(look, model, pointer, blind, _backs(look, model, pointer))
             open_ = waiting.get(name, NOTHING)
             if settled := stale.intervals - open_:
                 along = stale.intervals & open_ if any(a.kind == STABLE_KEY for a in model.audits) else NOTHING
@@ -122,7 +121,8 @@ def unsettled(look: WatchFacts) -> dict[str, Ranges]:
 
 def late_intervals(look: WatchFacts, name: str) -> Ranges:
     """What is shown of a model and was built before its sources changed, provisional or not."""
-    return _stale(look, look.project.models[name], look.environment.pointers[name], _Blind()).intervals
+    model, pointer = look.project.models[name], look.environment.pointers[name]
+    return _stale(look, model, pointer, _Blind(), _backs(look, model, pointer)).intervals
 
 
 def _unsettled(look: WatchFacts, held: Mapping[str, Ranges]) -> dict[str, Ranges]:
@@ -135,7 +135,7 @@ def _unsettled(look: WatchFacts, held: Mapping[str, Ranges]) -> dict[str, Ranges
         if model is None or pointer is None:
             continue
         open_ = look.settling.open_to_change(name, model.calendar, pointer.covers) - held.get(name, NOTHING)
-        backs = _backs(look, model)
+        backs = _backs(look, model, pointer)
         if open_ and (stale := _stale(look, model, pointer, _Blind(), backs, vague_is_all=True).intervals & open_):
             found[name] = stale
     return found
@@ -146,7 +146,7 @@ def _stale(
     model: Model,
     pointer: Pointer,
     blind: _Blind,
-    backs: Mapping[str, timedelta] | None = None,
+    backs: Mapping[str, timedelta],
     *,
     vague_is_all: bool = False,
 ) -> _Found:
@@ -159,17 +159,19 @@ def _stale(
         if history.unwatched:
             blind.why[source] = f"late rows cannot be noticed: {history.unwatched}"
         else:
-            back = (backs or {}).get(source, timedelta())
+            back = backs[source]
             parts = parts | _of_source(look, model, pointer, source, history, found, blind, back, vague_is_all)
     whole = Ranges.of(model.cadence.cover(part) for part in parts)
     found.intervals = whole & pointer.covers & model.expected(look.now)
     return found
 
 
-def _backs(look: WatchFacts, model: Model) -> dict[str, timedelta]:
-    """By source, how much earlier than it says what it changed may belong."""
+def _backs(look: WatchFacts, model: Model, pointer: Pointer) -> dict[str, timedelta]:
+    """By source, how much earlier than it says what it changed may belong: as far as intervals read the source after
+    their end; all of the window where nobody can tell, or what is shown is of older logic as well."""
     window = (look.settling.reach if look.settling else {}).get(model.name, timedelta())
-    return {u.name: rows_before(look.project, model.name, u.name, window) for u in model.upstreams}
+    said = look.project.reads_until.get(model.name, {}) if window and not pointer.older.covers else {}
+    return {u.name: timedelta(seconds=said[u.name]) if u.name in said else window for u in model.upstreams}
 
 
 def _none_went(changes: Iterable[SourceChange]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -30,7 +31,7 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanStatus
 from backfill_assets.state.release_note import ReleaseNote
-from backfill_assets_tests.fakes import Cell, World, a_model, a_project, days, gated
+from backfill_assets_tests.fakes import NOW, Cell, World, a_model, a_project, days, gated
 
 MODELS = (a_model("a", "raw"), a_model("b", "a"), a_model("c"))
 
@@ -212,6 +213,25 @@ def test_a_plan_that_audits_what_is_shown_moves_nothing(red: bool) -> None:
     plan = desk.world.plan()
     assert not plan.work
     assert plan.kept["a"] == ("complete; 2024-01-05 is red, and stays shown" if red else "complete and audited")
+
+
+def test_a_plan_that_built_what_nobody_sees_is_not_over() -> None:
+    """What was shown of an open day is of the same version, and not what the plan built of it."""
+    desk = Desk()
+    world, noon, later = desk.world, NOW, NOW + timedelta(days=1)
+    asked = Request(ignore_cron=True)
+    apply(world.bench(now=noon), world.plan(asked, noon))
+    facts, plan = world.facts(noon), world.plan(asked, noon)
+    verdict = gated(world.project, facts, world.control.versions.all(), asked, plan.models)
+    assert verdict.open and promote(world.control.environments, facts.environment, verdict.pointers, None)
+    plan = world.plan(Request(), later)
+    assert {str(s.intervals) for s in plan.work} == {"2024-01-11"}
+    found = store_plan(world.control, plan, by="ana", views=no_views, code=world.project.fingerprints)
+    assert found is not None
+    apply(world.bench(now=later), plan)
+    world.control.plans.mark([found.plan], PlanStatus.APPLIED, by="ana", at=later)
+    end_applied(world.control, desk.prod, by="bob", views=no_views)
+    assert desk.status(found.plan.id) is PlanStatus.APPLIED
 
 
 def test_nothing_green_is_not_shown_at_all(desk: Desk) -> None:

@@ -140,8 +140,6 @@ def test_a_window_reaches_back(world: World) -> None:
     code(world, a="2", b="2")
     assert older(case(world)) == {}
     assert older(case(world, reach=1))["a"].startswith("2024-01-03")
-    world.project = replace(world.project, reads_until={"a": {"raw": 0.0}})
-    assert older(case(world, reach=1)) == {}, "its query reads nothing that comes after its intervals"
 
 
 def test_it_is_told_while_other_days_are_missing(world: World) -> None:

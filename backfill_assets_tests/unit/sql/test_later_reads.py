@@ -228,37 +228,3 @@ def test_between_both_ends(tmp_path: Path) -> None:
     models = {"a_sql": sql(between, HEADER), "b_sql": sql(both, HEADER)}
     found = load_project(project(tmp_path, sources=SOURCES, events_sql=EVENTS, **models)).warnings
     assert [len(found[name]) for name in ("a", "b")] == [1, 0]
-
-
-LANDED = "SELECT CAST(happened AS DATE) AS ds, id FROM raw.landed WHERE happened >= :start AND happened < :end"
-# a query, how many days after its end it reads the source with a window; None: nobody can tell
-UNTIL: dict[str, tuple[str, int | None]] = {
-    "until the end": (f"{LANDED} AND landed_on < :end", 0),
-    "what comes before the end": (f"{LANDED} AND landed_on < date_sub(:end, 1)", 0),
-    "later": (f"{LANDED} AND landed_on < date_add(:end, 3)", 3),
-    "by another time": (LANDED, None),
-    "by what is not understood": (f"{LANDED} AND landed_on < greatest(:end, happened)", None),
-    "passed on": (f"WITH raws AS (SELECT * FROM raw.landed) {LANDED.replace('.landed', 's')} AND landed_on < :end", 0),
-    "passed on twice": (
-        f"WITH raws AS (SELECT * FROM raw.landed) {LANDED.replace('.landed', 's')} AND landed_on < :end "
-        f"UNION ALL {LANDED.replace('.landed', 's')} AND landed_on < date_add(:end, 2)",
-        2,
-    ),
-    "passed on, and once without a bound": (
-        f"WITH raws AS (SELECT * FROM raw.landed) {LANDED.replace('.landed', 's')} AND landed_on < :end "
-        f"UNION ALL {LANDED.replace('.landed', 's')}",
-        None,
-    ),
-    "read twice": (f"{LANDED} AND landed_on < :end UNION ALL {LANDED} AND landed_on < date_add(:end, 1)", 1),
-    "once without a bound": (f"{LANDED} AND landed_on < :end UNION ALL {LANDED}", None),
-}
-
-
-@pytest.mark.parametrize(("query", "days"), UNTIL.values(), ids=UNTIL)
-def test_how_far_a_source_with_a_window_is_read(tmp_path: Path, query: str, days: int | None) -> None:
-    root = project(
-        tmp_path, sources=SOURCES, events_sql=EVENTS, daily_sql=sql(query, "start: 2024-01-01\ngrain: [ds, id]\n")
-    )
-    found = load_project(root).reads_until
-    assert found == {"daily": {} if days is None else {"raw.landed": days * 86400.0}}
-    assert load_project(root).reads_until == found, "from the cache"

@@ -394,6 +394,22 @@ def test_settled_days_that_rows_of_later_times_are_of(
     assert late.restate == (f"daily:{found}",)
 
 
+def test_settled_days_of_older_logic_go_by_the_window(tmp_path: Path) -> None:
+    """The loaded text does not say how far theirs read the source."""
+    ten_days(tmp_path / "raw")
+    lookout = Lookout(daily := a_model("daily", "raw"), source=delta(tmp_path / "raw"))
+    lookout.release()
+    lookout.code = replace(a_project(daily, versions={"daily": "2"}), sources=lookout.code.sources)
+    lookout.release(Request(forward_only=utc("2024-01-08")))
+    append(tmp_path / "raw", "05")
+    look = lookout.look()
+    project = replace(look.project, reads_until={"daily": {"raw": 0.0}})
+    reach = {"daily": timedelta(days=2)}
+    look = replace(look, project=project, settling=Settling(clock=NOW, since=dict.fromkeys(reach, NOW), reach=reach))
+    late = next(n for n in late_sources(look) if n.model == "daily")
+    assert str(late.intervals) == "2024-01-03..2024-01-05"
+
+
 def test_provisional_days_that_settled_rows_read(tmp_path: Path) -> None:
     """No routine run builds them again, so none is promised: what holds them back is named, with what does build them.
     The last of the three days that `reader` reads is provisional there, too."""
