@@ -84,6 +84,9 @@ UNKNOWN: dict[str, str] = {
     "in an output": f"{LANDED} AND l.landed_on < :end".replace(
         "l.id FROM", "(SELECT max(id) FROM raw.landed) AS id FROM"
     ),
+    "lateral": f"{LANDED} AND l.landed_on < :end".replace(
+        " WHERE", ", LATERAL (SELECT max(m.id) AS n FROM raw.landed m WHERE m.id = l.id) x WHERE"
+    ),
     "in parentheses": f"{LANDED} AND l.landed_on < :end".replace(
         " WHERE", " JOIN (raw.landed m JOIN raw.conv c ON c.id = m.id) ON m.id = l.id WHERE"
     ),
