@@ -81,7 +81,7 @@ def test_a_plan_changes_nothing(tmp_path: Path) -> None:
     assert build["count"] == 5 and len(build["batches"]) == 3
     assert build["intervals"] == [["2024-01-01T00:00:00+00:00", "2024-01-06T00:00:00+00:00"]]
     assert [m["model"] for m in promote["models"]] == ["daily", "running"]
-    assert set(plan["sources"]["raw.events"]) == {"files", "count"}
+    assert set(plan["sources"]["raw.events"]) == {"files", "count", "names"}
     assert plan["id"] in text.out and "3 batches" in text.out and "2024-01-01..2024-01-05" in text.out
     (cache,) = (project / ".backfill").iterdir()
     assert cache.name == "cache"
