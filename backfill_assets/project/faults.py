@@ -45,5 +45,5 @@ def _because(problem: Problem, asked: Sequence[str], sources: Sources) -> Proble
         for name in asked
         if sources.entries[name].columns
     )
-    told = f"if nobody edited it: {told}" if told else ""
+    told = f"if nobody edited this file: {told}" if told else ""
     return replace(problem, why="; ".join(part for part in (problem.why, told) if part))
