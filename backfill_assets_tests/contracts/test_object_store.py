@@ -466,7 +466,7 @@ def test_columns_of_sources_in_a_bucket_are_known(bucket: Any, tmp_path: Path) -
         assert [c.name for c in read_schema(kind, f"{LAKE}/{kind}")] == ["at", "n"]
         source = files(f"{LAKE}/{kind}", kind, time_column="at")
         pin = FilePins().pin(source)
-        assert set(pin) == ({"commit", "table"} if kind == "delta" else {"files", "count"})
+        assert set(pin) == ({"commit", "table"} if kind == "delta" else {"files", "count", "names"})
         days = source_days(source, pin)
         assert days is not None and "2024-01-03" in str(days)
 
