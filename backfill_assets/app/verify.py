@@ -42,10 +42,11 @@ def _with_removals(context: Context, found: Verification) -> Verification:
     """What the janitor did of all that is not as it was."""
     if found.ok:
         return found
+    told = "\n".join(found.problems)
     removed = [
         f"{r.model}/{r.version} was removed by the janitor at {r.at:%Y-%m-%d %H:%M} UTC, as nothing showed it any more"
         for r in context.control.removals.all().values()
-        if re.search(rf"\b{re.escape(f'{r.model}/{r.version}')}(?!\.?\w)", "\n".join(found.problems))
+        if re.search(rf"\b{re.escape(f'{r.model}/{r.version}')}(?!\.?\w)", told)
     ]
     return replace(found, removed=tuple(removed))
 

@@ -16,9 +16,9 @@ def sum_of_names(names: Iterable[str]) -> str:
 
 
 def are_gone(total: str, count: int, kept: Collection[str], came: Collection[str]) -> bool:
-    """Whether some of the `count` names that add up to `total` are neither among `kept`, which were there, nor among
-    `came`, which may have been. False where nobody can tell: where more than two of `came` were there, and more than
-    two were not.
+    """Whether some of the `count` names that add up to `total` are neither among `kept`, taken to have been there, nor
+    among `came`, which may have been. False where nobody can tell: where more than two of `came` were there, and more
+    than two were not.
 
     >>> before = sum_of_names(["a", "b", "c"])
     >>> are_gone(before, 3, ["a", "b"], ["c", "d", "e"]), are_gone(before, 3, ["a", "b"], ["d", "e"])

@@ -16,6 +16,7 @@ from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.reasons import reasons
 from backfill_assets.project.whole_intervals import holds_nothing
 from backfill_assets.state.ledger import Coverage
+from backfill_assets.state.shown_state import ShownState
 
 
 def build_reason(project: Project, facts: Facts, name: str, have: Coverage, missing: Ranges) -> str:
@@ -74,7 +75,7 @@ def kept_reason(project: Project, facts: Facts, name: str, change: TableChange, 
         older = computed_by_older_logic(pointer) if not facts.keeps_older else NOTHING
         replaced = "a plan without --start and --end replaces it as a whole"
         stays = f"complete; {older} still has rows of the previous logic: {replaced}"
-        failed = facts.standing[name].failed if name in facts.standing else NOTHING
+        failed = facts.standing.get(name, ShownState()).failed
         red = f"complete; {failed} is red, and stays shown"
         return stays if older else red if failed else "complete and audited"
     if pointer and pointer.version == project.fingerprints[name]:

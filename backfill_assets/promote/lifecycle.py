@@ -37,6 +37,7 @@ from backfill_assets.promote.reachable import reachable
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, PlanStatus, PlanTarget
+from backfill_assets.state.shown_state import ShownState
 from backfill_assets.state.tables import TableLog, known_head
 from backfill_assets.state.versions import table_path
 
@@ -443,7 +444,7 @@ def _complete(project: Project, facts: Facts, record: PlanRecord) -> bool:
 def _red(facts: Facts, target: PlanTarget) -> Ranges:
     """What is shown of a target and is red: it stays shown."""
     own = facts.environment.versions.get(target.model) == target.version
-    return facts.standing[target.model].failed if own and target.model in facts.standing else NOTHING
+    return facts.standing.get(target.model, ShownState()).failed if own else NOTHING
 
 
 def _shows(shown: Environment, record: PlanRecord) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
 
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
@@ -18,7 +17,7 @@ from backfill_assets.core.intervals import Cadence
 from backfill_assets.sql.places import line_of
 from backfill_assets.sql.scope_column import ScopeColumn, SeenColumns, named_column
 from backfill_assets.sql.select_parts import conditions, conditions_on_groups, ends_of
-from backfill_assets.sql.shifted_times import Shift, shifted, starts
+from backfill_assets.sql.shifted_times import Shift, ends, shifted
 from backfill_assets.sql.timed_table import TimedTable
 
 _LEAST = timedelta(microseconds=1)
@@ -118,12 +117,12 @@ def _read(scope: Scope, alias: str, tables: Mapping[str, TimedTable], cadence: C
     if not limits:
         return None
     if not any(limit.moved for limit in limits):
-        return _until_the_end(origin.table, limits, next(_ends(cadence)))
+        return _until_the_end(origin.table, limits, next(ends(cadence)))
     by_rows = all(limit.of for limit in limits)
     if by_rows and _has_other_times(origin, tables[origin.table]):
         return None
     try:
-        reach, limit = max((_reach(limits, end, day=origin.day) for end in _ends(cadence)), key=lambda found: found[0])
+        reach, limit = max((_reach(limits, end, day=origin.day) for end in ends(cadence)), key=lambda found: found[0])
     except (ValueError, OverflowError):  # beyond the years that there are
         return None
     if reach <= timedelta():
@@ -148,12 +147,6 @@ def _reach(limits: Sequence[_Limit], end: datetime, *, day: bool) -> tuple[timed
     if day:
         return until.moved(_DAY).at + timedelta(days=1) - end, limit
     return until.at - end, limit
-
-
-def _ends(cadence: Cadence) -> Iterator[datetime]:
-    """Ends of intervals: over years, and of hours each one of two days as well."""
-    yield from starts(cadence, every=False)
-    yield from islice(starts(cadence, every=True), 48)
 
 
 def _time_of(scope: Scope, alias: str, tables: Mapping[str, TimedTable]) -> ScopeColumn | None:

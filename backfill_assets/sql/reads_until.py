@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import chain, islice
 
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
 from backfill_assets.core.intervals import Cadence
 from backfill_assets.sql.select_parts import conjuncts
-from backfill_assets.sql.shifted_times import Shift, shifted, starts
+from backfill_assets.sql.shifted_times import Shift, ends, shifted
 from backfill_assets.sql.timed_table import TimedTable
 
 _TIMES = ("date", "timestamp", "timestamp_ntz")
@@ -51,10 +50,9 @@ def _until(select: exp.Expr, alias: str, table: TimedTable, cadence: Cadence) ->
     type_, where = table.type(table.time.lower()), select.args.get("where")
     if not isinstance(select, exp.Select) or where is None or type_ not in _TIMES:
         return None
-    ends = [*chain(starts(cadence, every=False), islice(starts(cadence, every=True), 48))]
     return min(
         (
-            max(_reach(shifts, end, day=type_ == "date") for end in ends)
+            max(_reach(shifts, end, day=type_ == "date") for end in ends(cadence))
             for shifts in _bounds(where, alias, table.time.lower())
         ),
         default=None,
@@ -81,14 +79,11 @@ def _bounds(where: exp.Expr, alias: str, time: str) -> Iterator[tuple[Shift, ...
             column, bound = condition.right, condition.left
         else:
             continue
-        if isinstance(column, exp.Column) and (column.table, column.name.lower()) == (alias, time) and _is_plain(bound):
-            origin = shifted(bound)
-            if origin is not None and isinstance(origin[0], exp.Placeholder) and origin[0].name == "end":
-                yield tuple(origin[1])
-
-
-def _is_plain(bound: exp.Expr) -> bool:
-    """Whether nothing in it is of a time zone, a text, or of another length in another year."""
-    return all(isinstance(node, _PLAIN) for node in bound.walk()) and not any(
-        shift.months or shift.earlier for shift in (shifted(bound) or (None, ()))[1]
-    )
+        origin = shifted(bound)
+        if not isinstance(column, exp.Column) or (column.table, column.name.lower()) != (alias, time) or origin is None:
+            continue
+        of, shifts = origin
+        # nothing of a time zone, of a text, or of another length in another year
+        plain = all(isinstance(node, _PLAIN) for node in bound.walk()) and not any(shift.months for shift in shifts)
+        if plain and isinstance(of, exp.Placeholder) and of.name == "end":
+            yield shifts

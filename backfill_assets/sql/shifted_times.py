@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 from sqlglot import exp
 
@@ -180,3 +181,9 @@ def starts(cadence: Cadence, *, every: bool) -> Iterator[datetime]:
     while at.year < 2025:
         yield at
         at = cadence.shift(at, count)
+
+
+def ends(cadence: Cadence) -> Iterator[datetime]:
+    """Ends of intervals: over years, and of hours each one of two days as well."""
+    yield from starts(cadence, every=False)
+    yield from islice(starts(cadence, every=True), 48)

@@ -18,13 +18,7 @@ from backfill_assets.core.wording import first_few, listed
 from backfill_assets.plan.commands import restate_all
 from backfill_assets.plan.older_logic import held_by_older
 from backfill_assets.plan.patch import affected_interval
-from backfill_assets.plan.source_history import (
-    Reached,
-    SourceChange,
-    SourceHistory,
-    TouchedSince,
-    spans_of,
-)
+from backfill_assets.plan.source_history import Reached, SourceChange, SourceHistory, TouchedSince, spans_of
 from backfill_assets.plan.stale_inputs import shown_parts
 from backfill_assets.state.columns import instant, micros
 from backfill_assets.state.history import VersionHistory
@@ -99,8 +93,7 @@ def late_sources(look: WatchFacts) -> tuple[Notice, ...]:
     for name, pointer in look.environment.pointers.items():
         if name in look.project.models:
             model = look.project.models[name]
-            stale = _stale(look, model, pointer, blind, _backs(look, model, pointer))
-            open_ = waiting.get(name, NOTHING)
+            stale, open_ = _stale(look, model, pointer, blind), waiting.get(name, NOTHING)
             if settled := stale.intervals - open_:
                 along = stale.intervals & open_ if any(a.kind == STABLE_KEY for a in model.audits) else NOTHING
                 stale.intervals = settled | along
@@ -121,8 +114,7 @@ def unsettled(look: WatchFacts) -> dict[str, Ranges]:
 
 def late_intervals(look: WatchFacts, name: str) -> Ranges:
     """What is shown of a model and was built before its sources changed, provisional or not."""
-    model, pointer = look.project.models[name], look.environment.pointers[name]
-    return _stale(look, model, pointer, _Blind(), _backs(look, model, pointer)).intervals
+    return _stale(look, look.project.models[name], look.environment.pointers[name], _Blind()).intervals
 
 
 def _unsettled(look: WatchFacts, held: Mapping[str, Ranges]) -> dict[str, Ranges]:
@@ -135,32 +127,22 @@ def _unsettled(look: WatchFacts, held: Mapping[str, Ranges]) -> dict[str, Ranges
         if model is None or pointer is None:
             continue
         open_ = look.settling.open_to_change(name, model.calendar, pointer.covers) - held.get(name, NOTHING)
-        backs = _backs(look, model, pointer)
-        if open_ and (stale := _stale(look, model, pointer, _Blind(), backs, vague_is_all=True).intervals & open_):
+        if open_ and (stale := _stale(look, model, pointer, _Blind(), vague_is_all=True).intervals & open_):
             found[name] = stale
     return found
 
 
-def _stale(
-    look: WatchFacts,
-    model: Model,
-    pointer: Pointer,
-    blind: _Blind,
-    backs: Mapping[str, timedelta],
-    *,
-    vague_is_all: bool = False,
-) -> _Found:
-    """What its sources changed since, and into `blind` what they do not let anybody tell. `backs`: by source, how much
-    earlier than it says what it changed may belong. `vague_is_all`: files that came and do not say their days have rows
-    of any."""
+def _stale(look: WatchFacts, model: Model, pointer: Pointer, blind: _Blind, *, vague_is_all: bool = False) -> _Found:
+    """What its sources changed since, and into `blind` what they do not let anybody tell. `vague_is_all`: files that
+    came and do not say their days have rows of any."""
+    backs = _backs(look, model, pointer)
     found, parts = _Found(), Ranges()
     for source in [u.name for u in model.upstreams if u.name in look.project.sources]:
         history = look.histories.get(source, SourceHistory(unwatched="nobody looked at it"))
         if history.unwatched:
             blind.why[source] = f"late rows cannot be noticed: {history.unwatched}"
         else:
-            back = backs[source]
-            parts = parts | _of_source(look, model, pointer, source, history, found, blind, back, vague_is_all)
+            parts = parts | _of_source(look, model, pointer, source, history, found, blind, backs[source], vague_is_all)
     whole = Ranges.of(model.cadence.cover(part) for part in parts)
     found.intervals = whole & pointer.covers & model.expected(look.now)
     return found
