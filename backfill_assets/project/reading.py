@@ -26,6 +26,7 @@ from backfill_assets.project.files import misnamed, model_files
 from backfill_assets.project.fingerprint import declared_key, model_signature, source_signature, unique_columns
 from backfill_assets.project.later_reads import later_remarks, source_reads
 from backfill_assets.project.linking import Linked, link
+from backfill_assets.project.missing_names import missing_names
 from backfill_assets.project.outputs import Outputs
 from backfill_assets.project.override import check_overrides
 from backfill_assets.project.pivoted_columns import columns_by_values
@@ -278,6 +279,7 @@ def _remarks(
         yield not_executed(draft)
     if name in files.failed:
         yield not_taken_apart(draft, files.failed[name])
+    yield from missing_names(draft, root, files.models[name], files.whole.get(name, ""), files.visible)
     yield from cut_intervals(draft, files.models[name])
     yield from short_first_interval(draft, files.models[name], files.models, starts)
     yield from unnamed_zone(draft, files.models[name], files.models, files.sources.entries)

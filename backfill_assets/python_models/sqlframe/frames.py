@@ -67,8 +67,10 @@ class Frame(Proxy, proved=FRAME_METHODS):
         return self[name]
 
     def __getitem__(self, name: Any) -> Any:
-        if type(name) is not str or name not in self.columns:
+        if type(name) is not str:
             raise Escape("an item of a table that is no column of it")
+        if name not in self.columns:
+            raise Escape(f"Column {name!r} could not be resolved: the table has no such item")
         column = self._inner[name]
         column.expression.meta["table"] = self._number
         return wrap(column)
