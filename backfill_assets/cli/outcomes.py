@@ -17,6 +17,7 @@ from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.wording import amount
 from backfill_assets.plan.commands import apply_command, promote_command
+from backfill_assets.plan.stage_reasons import noted_of_complete
 from backfill_assets.plan.stages import Plan, Promote
 from backfill_assets.promote.obstacle import Obstacle
 
@@ -35,6 +36,8 @@ def print_outcomes(plan: Plan, outcomes: Mapping[str, Outcome], project: Project
         console.print(f"Nothing to build: plan {opened or plan.id} has no missing interval.")
         for line in cut_off_lines(plan, project):
             console.print(line)
+        for said in noted_of_complete(plan.kept):
+            console.print(Text(said))
     table = grid(0, 1)
     for name, outcome in outcomes.items():
         cadence = project.models[name].cadence

@@ -35,6 +35,7 @@ from backfill_assets.plan.other_ways import other_ways
 from backfill_assets.plan.request_parsing import days_of, reason_of
 from backfill_assets.plan.scope_text import scope_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
+from backfill_assets.plan.stage_reasons import noted_of_complete
 from backfill_assets.plan.stages import Promote
 from backfill_assets.project.dagster_names import APPLY_STEP
 from backfill_assets.promote.lifecycle import find_plan
@@ -180,6 +181,8 @@ def _log_started(run: Launched, started: Started) -> None:
     plan, log, models = started.whole, run.log, run.context.project.models
     if not plan.work:
         log.info("nothing to do: all that can be built is complete; no Spark session was opened")
+        for said in noted_of_complete(plan.kept):
+            log.info(said)
     _log_amendment(log, started.amendment)
     for sentence in (*scope_words(started.plan), *copied_words(started.plan, models)):
         log.info(sentence)

@@ -60,6 +60,8 @@ def saving(guess: PlanEstimate, took: Actual | None = None) -> str:
     names = first_few(f"{amount(s.count, s.cadence)} of {s.model}" for s in guess.whole.stages)
     said = duration(everything.low, everything.high)
     likely = guess.total.seconds.likely if guess.total.seconds else 0.0
+    if took and took.seconds > everything.high:
+        return f"Rebuilding everything ({names}) was estimated at {said}, which is less than this took."
     seconds = everything.likely - (took.seconds if took else likely)
     if seconds < 0.01 * everything.likely:
         return f"Rebuilding everything ({names}) would take about as long, {said}."

@@ -88,6 +88,11 @@ def kept_reason(project: Project, facts: Facts, name: str, change: TableChange, 
     return "its code is that of a version that was built before: nothing to compute"
 
 
+def noted_of_complete(kept: Mapping[str, str]) -> list[str]:
+    """Of models that are complete, what their reason says besides: red days, older logic, declared empty."""
+    return [f"{name}: {reason}" for name, reason in kept.items() if reason.startswith("complete; ")]
+
+
 def _corrected(project: Project, facts: Facts, name: str, release: str) -> Ranges:
     """What a release showed of a model in other tables than that of the loaded version: restated, or settled."""
     moves = [move for each in facts.past.releases if each.id == release for move in each.moves if move.model == name]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from backfill_assets.build.outcome import FailedInterval, Outcome
@@ -44,6 +46,14 @@ def test_nothing_to_build_says_what_is_cut_off(capsys: pytest.CaptureFixture[str
         f"Nothing to build: plan {plan.id} has no missing interval.",
         "raw has no rows for 10 days of a, 2024-01-01..2024-01-10: not expected until there are some",
     ]
+
+
+def test_nothing_to_build_says_what_is_red(capsys: pytest.CaptureFixture[str]) -> None:
+    """Not "nothing" alone to somebody who applies the plan of an audit that failed."""
+    world = World(a_model("a", "raw"), a_model("b", "raw"))
+    kept = {"a": "complete; 2024-01-03 is red, and stays shown", "b": "complete and audited"}
+    print_outcomes(replace(world.plan(), stages=(), kept=kept), {}, world.project)
+    assert capsys.readouterr().out.splitlines()[1:] == ["a: complete; 2024-01-03 is red, and stays shown"]
 
 
 @pytest.mark.parametrize(("lacking", "first"), [(False, ""), (True, "mend what backfill preflight names, then ")])
