@@ -152,6 +152,16 @@ def header_of(source: Source, file: SourceFile) -> tuple[str, ...] | None:
     return _beginning(file, Dialect.of(source)).names
 
 
+def begins_with_names(source: Source, file: SourceFile) -> bool:
+    """Whether the first line of a file has all declared columns as its names, of a source that does not say whether
+    there is a header: Spark reads that line as a row."""
+    if source.option("header") or not source.columns:
+        return False
+    names = {name.lower() for name in header_of(source, file) or ()}
+    known = {*file.folder_columns, corrupt_record(source)}
+    return {column.name.lower() for column in source.columns} - known <= names
+
+
 def misreads_quotes(source: Source, file: SourceFile) -> bool:
     """Whether a file, as far as it is looked at, has quotes within quotes that Spark does not take for such: it expects
     a backslash before them, unless the source says another `escape`."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from backfill_assets.adapters.csv_header import (
     HeaderColumns,
     as_declared,
+    begins_with_names,
     breaks_rows,
     columns_of,
     corrupt_record,
@@ -53,8 +54,10 @@ def file_columns(
     source: Source, pin: Mapping[str, object], find_parts: Callable[[], Sequence[TimedFile] | None]
 ) -> list[FileColumns]:
     """What the newest files of a source have, in the order of their names, and the first of all: its types are what
-    Spark takes those of all for. None of those that do not say it. `find_parts`: of which time each file is."""
-    if source.path is None or "files" not in pin or not _say_names(source):
+    Spark takes those of all for. None of those that do not say it, but of CSV, which may be odd all the same.
+    `find_parts`: of which time each file is."""
+    by_names, is_csv = _say_names(source), source.format == "csv"
+    if source.path is None or "files" not in pin or not (by_names or is_csv):
         return []
     files, parts = files_at(source.path), find_parts()
     days = [part.days for part in parts] if parts and len(parts) == len(files) else [None] * len(files)
@@ -66,15 +69,16 @@ def file_columns(
             name="/".join(file.inside),
             days=NOTHING if _is_empty(source, file) else span,
             written=file.written,
-            columns=types,
-            misread_quotes=source.format == "csv" and misreads_quotes(source, file),
-            broken_rows=source.format == "csv" and breaks_rows(source, file),
-            commas=decimal_commas(source, file) if source.format == "csv" else frozenset(),
-            rounded=rounded_decimals(source, file) if source.format == "csv" else frozenset(),
-            misencoded=source.format == "csv" and is_misencoded(source, file),
+            columns=types if by_names else {},
+            misread_quotes=is_csv and misreads_quotes(source, file),
+            broken_rows=is_csv and breaks_rows(source, file),
+            commas=decimal_commas(source, file) if is_csv and by_names else frozenset(),
+            rounded=rounded_decimals(source, file) if is_csv and by_names else frozenset(),
+            misencoded=is_csv and is_misencoded(source, file),
+            unsaid_header=is_csv and begins_with_names(source, file),
         )
         for (file, span), types in zip(looked, every, strict=True)
-        if types
+        if types or not by_names
     ]
 
 

@@ -48,6 +48,8 @@ class FileColumns:
     """Decimals (in lower case) that it writes with more places after the point than are declared, of CSV."""
     misencoded: bool = False
     """Whether it is CSV with bytes that are not UTF-8, of a source that says no encoding."""
+    unsaid_header: bool = False
+    """Whether it is CSV that begins with the names of the columns, of a source that says no `header`."""
 
 
 def odd_files(project: Project, plan: Plan, files: Mapping[str, Sequence[FileColumns]]) -> tuple[PlanWarning, ...]:
@@ -60,6 +62,8 @@ def odd_files(project: Project, plan: Plan, files: Mapping[str, Sequence[FileCol
         finer = _finer(there, reads) if reads else {}
         if finer:
             found.append(_in_nanoseconds(project, source, reads, finer))
+        if reads and (headed := [file for file in there if file.unsaid_header]):
+            found.append(_unsaid_header(project, source, _readers(reads), headed))
         if reads and (quoting := [file for file in there if file.misread_quotes]):
             found.append(_misread_quotes(project, source, _readers(reads), quoting))
         if reads and (broken := [file for file in there if file.broken_rows]):
@@ -205,6 +209,22 @@ def _misread_quotes(
         why="Spark expects a backslash before it: such a value keeps its quotes, or goes on in the next columns",
         fix=f"add `escape: '\"'` to `options:` in {source.file.name}:{source.line}: pandas, Excel and DuckDB write so; "
         "`escape: '\\'` says that it is meant as it stands",
+    )
+
+
+def _unsaid_header(
+    project: Project, source: Source, readers: Sequence[str], headed: Sequence[FileColumns]
+) -> PlanWarning:
+    return _warning(
+        project,
+        source,
+        readers,
+        what=f"{_files(headed)} of {source.name} begin{'s' * (len(headed) == 1)} with the names of the columns, which "
+        f"{listed(readers)} read{'s' * (len(readers) == 1)} as a row",
+        why="Spark takes the first line of CSV for a row unless the source says otherwise: where a name does not fit "
+        "its column's type the build fails, and where all are texts it is one more row",
+        fix=f"add `header: true` to `options:` in {source.file.name}:{source.line}; `header: false` says that it is a "
+        "row",
     )
 
 

@@ -56,11 +56,6 @@ def compile_function(function: Mapping[str, Any], files: Mapping[Path, str]) -> 
     return _combined(texts)
 
 
-def first_probe(text: str) -> str:
-    """The SQL of the first of the PROBES, from that of all."""
-    return re.sub(r"'\{([^;{}]*);[^{}]*\}'", r"'\1'", text)
-
-
 def _combined(texts: list[str]) -> str:
     values = zip(*(_TEXT.findall(text) for text in texts), strict=True)
     told = iter([v[0] if len(set(v)) == 1 else "'{" + ";".join(text[1:-1] for text in v) + "}'" for v in values])

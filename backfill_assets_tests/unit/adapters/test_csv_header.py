@@ -11,6 +11,7 @@ import pytest
 
 from backfill_assets.adapters.csv_days import csv_days
 from backfill_assets.adapters.csv_header import (
+    begins_with_names,
     breaks_rows,
     by_header,
     columns_of,
@@ -196,6 +197,30 @@ def test_quotes_within_quotes(tmp_path: Path, line: str, options: dict[str, str]
     write(tmp_path, a=f"at,net,vat\n2024-01-01,1,2\n{line}\n")
     one = source(tmp_path, **options)
     assert misreads_quotes(one, files_at(str(tmp_path))[0]) is misread
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "named"),
+    [
+        ("at,net,vat\n2024-01-01,1,2\n", {}, True),
+        ("VAT;At;more;net\r\n", {"sep": ";"}, True),
+        ("at,net,vat\n", {"header": "false"}, False),
+        ("at,net,vat\n", {"header": "true"}, False),
+        ("at,net\n", {}, False),
+        ("2024-01-01,1,2\n", {}, False),
+        ("", {}, False),
+    ],
+)
+def test_a_header_that_nobody_told_of(tmp_path: Path, text: str, options: dict[str, str], named: bool) -> None:
+    """Spark reads it as a row."""
+    write(tmp_path, a=text)
+    one = source(tmp_path)
+    assert begins_with_names(replace(one, options=options), files_at(str(tmp_path))[0]) is named
+
+
+def test_what_folders_hold_is_in_no_header(tmp_path: Path) -> None:
+    write(tmp_path, vat_eq_7__a="at,net\n2024-01-01,1\n")
+    assert begins_with_names(replace(source(tmp_path), options={}), files_at(str(tmp_path))[0])
 
 
 @pytest.mark.parametrize(

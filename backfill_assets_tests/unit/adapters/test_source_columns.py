@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -98,6 +99,17 @@ def test_of_csv_files_by_their_headers(tmp_path: Path) -> None:
         ({"at": None, "net": None}, "2024-01-03"),
         ({"at": None}, "2024-01-04"),
     ]
+
+
+def test_of_csv_files_by_places(tmp_path: Path) -> None:
+    """They name no columns, and may be odd all the same."""
+    (tmp_path / "a.csv").write_bytes(b"at,net\n1,2\n")
+    (tmp_path / "b.csv").write_bytes(b'M\xfcller,"a ""b"" c"\n1,"2\n3"\n')
+    one = replace(source(tmp_path, format="csv"), options={})
+    headed, odd = file_columns(one, FilePins().pin(one), lambda: None)
+    assert headed.unsaid_header and not (headed.misencoded or headed.misread_quotes or headed.broken_rows)
+    assert odd.misencoded and odd.misread_quotes and odd.broken_rows and not odd.unsaid_header
+    assert headed.columns == odd.columns == {}
 
 
 def test_a_footer_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

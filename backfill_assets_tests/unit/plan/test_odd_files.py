@@ -122,6 +122,15 @@ def test_quotes_that_are_read_otherwise() -> None:
     assert "add `escape: '\"'` to `options:` in sources.yml:7" in found.fix
 
 
+def test_a_header_that_is_read_as_a_row() -> None:
+    """Of a source that is read, in one warning; whatever else its files are not asked for."""
+    project, plan = planned("csv")
+    odd = replace(a_file("b", "02"), unsaid_header=True)
+    [found] = odd_files(project, plan, {"raw": [a_file("a", "01"), odd]})
+    assert found.what == "b of raw begins with the names of the columns, which d reads as a row"
+    assert "add `header: true` to `options:` in sources.yml:7; `header: false` says" in found.fix
+
+
 def test_values_that_are_read_otherwise() -> None:
     """Of columns that are read: the option that says how they are meant."""
     project, plan = planned("csv", ("id", "int"), ("amount", "decimal(9,2)"), reads="amount")
