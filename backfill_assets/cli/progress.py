@@ -131,9 +131,8 @@ class _Lines:
         match event:
             case ModelStarted():
                 self._total[event.model], self._done[event.model] = event.intervals, 0
-                self._say(
-                    f"{event.model}: {event.intervals} intervals in {event.batches} batch{'es' * (event.batches != 1)}"
-                )
+                batches = f"{event.batches} batch{'es' * (event.batches != 1)}"
+                self._say(f"{event.model}: {_intervals(event.intervals)} in {batches}")
             case BatchStarted():
                 pass
             case BatchWaits():
@@ -145,7 +144,7 @@ class _Lines:
                 self._say(f"{event.model}: {at} {event.interval} {event.rows:,} rows in {event.seconds:.1f} s{merged}")
             case Audited():
                 said = f"AUDITS FAILED on {event.red}" if event.red else "all green"
-                self._say(f"{event.model}: audited {event.intervals} intervals in {event.seconds:.1f} s: {said}")
+                self._say(f"{event.model}: audited {_intervals(event.intervals)} in {event.seconds:.1f} s: {said}")
             case BatchFailed():
                 again = "failed, trying again" if event.again else "failed"
                 self._say(f"{event.model}: {event.interval} {again}{self._reason(event)}")
@@ -170,6 +169,10 @@ class _Lines:
 
     def _say(self, text: str) -> None:
         self._console.print(text, highlight=False, markup=False)
+
+
+def _intervals(count: int) -> str:
+    return f"{count:,} interval{'s' * (count != 1)}"
 
 
 def _waits(event: BatchWaits) -> str:
