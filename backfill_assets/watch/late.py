@@ -46,7 +46,8 @@ class _Found:
     """What is late in one model, by source."""
 
     intervals: Ranges = NOTHING
-    changes: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    changes: dict[str, dict[str, list[Interval]]] = field(default_factory=dict[str, dict[str, list[Interval]]])
+    """By source and what came to it: which of these it touched."""
     vague: set[str] = field(default_factory=set[str])
     """Sources of which a changed file does not say what time it has rows of."""
     coarse: set[str] = field(default_factory=set[str])
@@ -210,15 +211,14 @@ def _of_source(
             vague = False
         if here := mine if vague else touched & mine:
             parts += here
-            found.changes.setdefault(source, set()).update(
-                c.name
-                for c in changes
-                if (
-                    vague
-                    if c.touches is None
-                    else any(affected_interval(model, None, t).intersection(part) for t in spans_of(c, back))
-                )
-            )
+            named = found.changes.setdefault(source, {})
+            for change in changes:
+                if change.touches is None:
+                    spans = [part] if vague else []
+                else:
+                    spans = [affected_interval(model, None, t) for t in spans_of(change, back)]
+                if met := [both for span in spans if (both := span.intersection(part))]:
+                    named.setdefault(change.name, []).extend(met)
             if vague:
                 found.vague.add(source)
             if any(c.at is not None and c.touches and c.touches.count(Cadence.DAILY) > 1 for c in changes):
@@ -312,7 +312,8 @@ def _notice(look: WatchFacts, model: Model, stale: _Found, held: Ranges, along: 
     """`held`: what of the model no restatement computes, as it is of older logic or read by such rows; `along`: what is
     provisional, and named as a key may have moved between it and the rest: neither is green without the other."""
     held = stale.intervals & held
-    sources = "; ".join(f"{s} ({_named(c)})" for s, c in sorted(stale.changes.items()))
+    met = {s: {n for n, at in came.items() if Ranges.of(at) & stale.intervals} for s, came in stale.changes.items()}
+    sources = "; ".join(f"{s} ({_named(names)})" for s, names in sorted(met.items()) if names)
     what = f"built before its source changed: {sources}"
     if stale.vague:
         what += f"; {', '.join(sorted(stale.vague))} does not say which days that touches: all built before is named"

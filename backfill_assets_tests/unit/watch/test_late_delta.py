@@ -364,6 +364,21 @@ def test_provisional_days_of_a_stable_key(tmp_path: Path, kind: str) -> None:
     assert ("2024-01-10 is provisional, and computed with the rest" in late.what) == (kind == "stable_key")
 
 
+def test_what_came_to_other_days_is_not_named(tmp_path: Path) -> None:
+    """Of all that came since one batch, only what the days that are named are of; the rest is provisional."""
+    ten_days(tmp_path / "raw")
+    lookout = Lookout(a_model("daily", "raw"), source=delta(tmp_path / "raw"))
+    lookout.release()
+    append(tmp_path / "raw", "03")
+    append(tmp_path / "raw", "10")
+    look = lookout.look()
+    [both] = late_sources(look)
+    assert both.what == "built before its source changed: raw (commit 1, commit 2)"
+    look = replace(look, settling=Settling(clock=NOW, since={"daily": utc("2024-01-09")}, reach={"daily": timedelta()}))
+    late = next(n for n in late_sources(look) if n.kind is NoticeKind.LATE)
+    assert (str(late.intervals), late.what) == ("2024-01-03", "built before its source changed: raw (commit 1)")
+
+
 @pytest.mark.parametrize(
     ("until", "window", "found"),
     [
