@@ -22,7 +22,7 @@ from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model, Project, Source
 from backfill_assets.core.pin import Pin, Pins, made_anew
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.segments import is_adopted
+from backfill_assets.core.segments import is_adopted, logic_of
 from backfill_assets.plan.patch import ALL_TIME
 from backfill_assets.plan.source_history import SourceChange, SourceHistory, changes_since, touched_by
 from backfill_assets.plan.stale_inputs import CameBetween, shown_parts
@@ -47,6 +47,7 @@ class Computed:
     """A part of a model that was, or will be, computed from these states of sources, by a batch that `began` then."""
 
     model: str
+    version: str
     interval: Interval
     read: Pins
     began: datetime
@@ -86,7 +87,9 @@ def computed(entries: EntriesByVersion, pointer: Pointer, beside: Pointer | None
             copied = entry.origin.batch if entry.origin else entry.batch
             as_new = there is None or entry.batch in there or copied in there
             read, began = entry.newest if as_new else (entry.inputs or {}, entry.began)
-            yield Computed(model=pointer.model, interval=part, read=cast(Pins, read), began=began)
+            yield Computed(
+                model=pointer.model, version=segment.version, interval=part, read=cast(Pins, read), began=began
+            )
 
 
 def older_rows(
@@ -99,8 +102,8 @@ def older_rows(
     zones: Mapping[str, str],
 ) -> tuple[OlderRows, ...]:
     """What of `rows` is older than what is shown in its place. `reach`: by model, how much earlier than a source says
-    what came to it may belong; `zones`: the time zone of the days that are shown. A source is asked for its history
-    only where it was read in two states."""
+    what came to it may belong, where its query does not tell; `zones`: the time zone of the days that are shown. A
+    source is asked for its history only where it was read in two states."""
     pairs: dict[str, list[_Pair]] = defaultdict(list)
     for name, own in groupby(sorted(rows, key=_by_model), key=_by_model):
         model, shown = project.models.get(name), environment.pointers.get(name)
@@ -113,7 +116,7 @@ def older_rows(
     for source, both in pairs.items():
         told = history(project.sources[source], min(p.commit for p in both)) if both else SourceHistory()
         for pair, parts in _alike(both):
-            back = reach.get(pair.model, timedelta())
+            back = reads_back(project, pair.model, source, reach, pair.logic)
             found[pair.model, source] += _touched(project, source, pair, parts, told, back)
     return tuple(
         OlderRows(model=name, source=source, intervals=Ranges.of(parts))
@@ -133,13 +136,25 @@ def came_between(project: Project, history: History, reach: Mapping[str, timedel
         then, now = (cast(Pins, entry.inputs or {}).get(source) for entry in (one, other))
         if not then or not now or not _earlier(then, one.began, now, other.began):
             return NOTHING
-        pair = _Pair(model=model.name, interval=part, then=then, began=one.began, shown=now, later=other.began)
-        if (states := (source, *pair.states)) not in known:
-            back = reach.get(model.name, timedelta())
+        logic = logic_of(one.version)
+        pair = _Pair(
+            model=model.name, logic=logic, interval=part, then=then, began=one.began, shown=now, later=other.began
+        )
+        if (states := (source, logic_of(other.version), *pair.states)) not in known:
+            back = reads_back(project, model.name, source, reach, logic, logic_of(other.version))
             known[states] = _touched(project, source, pair, Ranges((ALL_TIME,)), told(source), back)
         return known[states] & Ranges((part,))
 
     return came
+
+
+def reads_back(project: Project, model: str, source: str, reach: Mapping[str, timedelta], *logic: str) -> timedelta:
+    """How much earlier than it says what came to a source may belong: as far as intervals of the model read it after
+    their end, by the loaded query. All that `reach` says of the model where nobody can tell, or rows are of other
+    `logic`."""
+    window = reach.get(model, timedelta())
+    said = project.reads_until.get(model, {}) if {*logic} == {project.fingerprints.get(model)} else {}
+    return timedelta(seconds=said[source]) if window and source in said else window
 
 
 def _touched(project: Project, source: str, pair: _Pair, parts: Ranges, told: SourceHistory, back: timedelta) -> Ranges:
@@ -156,6 +171,7 @@ class _Pair:
     """A part of a model's rows that read a source before those did that are shown in its place."""
 
     model: str
+    logic: str
     interval: Interval
     then: Pin
     began: datetime
@@ -172,7 +188,7 @@ class _Pair:
         """All that decides what came between the two."""
         said = [pin.get(key) for pin in (self.then, self.shown) for key in ("commit", "table", "files", "count")]
         times = [self.began, self.later] if "files" in self.then else [self.began < self.later]
-        return (self.model, *said, *times)
+        return (self.model, self.logic, *said, *times)
 
 
 def _by_days(model: Model, then: Calendar, shown: Iterable[Computed]) -> Iterator[tuple[Interval, Computed]]:
@@ -190,7 +206,11 @@ def _pairs(source: str, rows: Sequence[Computed], shown: IntervalIndex[Computed]
         for there, other in shown.meeting(row.interval):
             now, common = other.read.get(source), there.intersection(row.interval)
             if now and common and _earlier(then, row.began, now, other.began):
-                yield _Pair(model=row.model, interval=common, then=then, began=row.began, shown=now, later=other.began)
+                logic = logic_of(row.version)
+                yield _Pair(
+                    model=row.model, logic=logic, interval=common, then=then, began=row.began, shown=now,
+                    later=other.began,
+                )  # fmt: skip
 
 
 def _alike(pairs: Iterable[_Pair]) -> Iterator[tuple[_Pair, Ranges]]:

@@ -64,7 +64,11 @@ def older_reads(
     reach = facts.settling.reach if facts.settling else {}
     rows = [row for p in moving if p.model in ours for row in computed(said, p, shown.pointers.get(p.model))]
     to_come = [
-        Computed(model=f.model, interval=part, read=f.sources, began=facts.now) for f in frozen for part in f.intervals
+        Computed(
+            model=f.model, version=project.fingerprints.get(f.model, ""), interval=part, read=f.sources, began=facts.now
+        )
+        for f in frozen
+        for part in f.intervals
     ]
     over = {n: model.expected(facts.now) - facts.tables.coverage[n].lapsed for n, model in near.items()}
     others = _other_reads(project, shown, then, over, near.keys() | beside, said, building) if beside else ()

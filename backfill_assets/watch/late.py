@@ -17,6 +17,7 @@ from backfill_assets.core.segments import Segment, Segments, is_adopted, logic_o
 from backfill_assets.core.wording import first_few, listed
 from backfill_assets.plan.commands import restate_all
 from backfill_assets.plan.older_logic import held_by_older
+from backfill_assets.plan.older_sources import reads_back
 from backfill_assets.plan.patch import affected_interval
 from backfill_assets.plan.source_history import Reached, SourceChange, SourceHistory, TouchedSince, spans_of
 from backfill_assets.plan.stale_inputs import shown_parts
@@ -150,11 +151,10 @@ def _stale(look: WatchFacts, model: Model, pointer: Pointer, blind: _Blind, *, v
 
 
 def _backs(look: WatchFacts, model: Model, pointer: Pointer) -> dict[str, timedelta]:
-    """By source, how much earlier than it says what it changed may belong: as far as intervals read the source after
-    their end; all of the window where nobody can tell, or what is shown is of older logic as well."""
-    window = (look.settling.reach if look.settling else {}).get(model.name, timedelta())
-    said = look.project.reads_until.get(model.name, {}) if window and not pointer.older.covers else {}
-    return {u.name: timedelta(seconds=said[u.name]) if u.name in said else window for u in model.upstreams}
+    """By source, how much earlier than it says what it changed may belong; all of the window where what is shown is of
+    older logic as well."""
+    reach, logic = look.settling.reach if look.settling else {}, {logic_of(s.version) for s in pointer.segments}
+    return {u.name: reads_back(look.project, model.name, u.name, reach, *logic) for u in model.upstreams}
 
 
 def _none_went(changes: Iterable[SourceChange]) -> bool:

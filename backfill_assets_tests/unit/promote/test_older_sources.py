@@ -18,7 +18,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments, adopted_of
 from backfill_assets.plan import older_sources
 from backfill_assets.plan.frozen import Continued, Frozen
-from backfill_assets.plan.older_sources import Computed, older_rows, told_once
+from backfill_assets.plan.older_sources import Computed, older_rows, reads_back, told_once
 from backfill_assets.plan.source_history import SourceChange, SourceHistory
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approve import complete
@@ -142,6 +142,21 @@ def test_a_window_reaches_back(world: World) -> None:
     assert older(case(world, reach=1))["a"].startswith("2024-01-03")
 
 
+@pytest.mark.parametrize(
+    ("seconds", "found"), [(0.0, set[str]()), (86400.0, {"a"})], ids=["ends with the day", "reads a day more"]
+)
+def test_it_reaches_as_far_back_as_the_query_reads(world: World, seconds: float, found: set[str]) -> None:
+    """Of the loaded query; of other logic nobody can tell."""
+    world.changes[:] = [replace(c, touches=Ranges((days("04"),))) for c in world.changes]
+    world.project = replace(world.project, reads_until={"a": {"raw": seconds}})
+    assert older(case(world, reach=3)).keys() == found
+    project, other = world.project, timedelta(days=3)
+    assert reads_back(project, "a", "raw", {"a": other}, "a-2") == timedelta(seconds=seconds)
+    assert reads_back(project, "a", "raw", {"a": other}, "a-1") == other
+    assert reads_back(project, "a", "raw", {"a": other}, "a-2", "a-1") == other
+    assert reads_back(project, "a", "raw", {}, "a-2") == timedelta()
+
+
 def test_it_is_told_while_other_days_are_missing(world: World) -> None:
     """What is built and older is named before the rest is built: by the plan, not by the gate alone."""
     withdraw(world.control, world.tables, world.project, [("a", days("10"))], now=NOW, by="dev")
@@ -199,7 +214,7 @@ def compare(
     found = older_rows(
         project,
         Environment(name="prod", pointers={"a": pointer}, releases={}, revision=0),
-        [Computed(model="a", interval=DAY, read={"raw": then}, began=HOUR)],
+        [Computed(model="a", version=version, interval=DAY, read={"raw": then}, began=HOUR)],
         {("a", version): [entry]},
         lambda source, since: history,
         {},
