@@ -13,6 +13,7 @@ from backfill_assets.adapters.session_kind import is_remote
 from backfill_assets.adapters.source_files import SourceFile, files_at
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_storage import DeltaTableStorage
+from backfill_assets.adapters.types_of_files import Others, by_other_types, refusal
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.build.engine import Input, Job, ModelInput, SourceInput
 from backfill_assets.core.errors import (
@@ -218,7 +219,8 @@ def _loaded(reader: Any, path: str, files: Sequence[SourceFile]) -> DataFrame:
 
 def _widened(reader: Any, source: Source, files: Sequence[SourceFile]) -> DataFrame:
     """The files by the types of one of them, as Spark has it, but for what is declared: a wider type, which others may
-    have, and a column that it lacks. A plan looked whether any file has that."""
+    have, and a column that it lacks. A plan looked whether any file has that. A column that some files have as a type
+    that would not be read as it is fails there, where it is read."""
     from pyspark.sql.types import StructType
 
     assert source.path is not None
@@ -227,9 +229,34 @@ def _widened(reader: Any, source: Source, files: Sequence[SourceFile]) -> DataFr
     said = cast(StructType, StructType.fromDDL(_schema(declared))) if declared else StructType()
     looked_at = source.format == "parquet" and files
     schema = read_as(frame.schema, said, [name.lower() for name in declared] if looked_at else ())
-    if schema.simpleString() == frame.schema.simpleString():
+    if schema.simpleString() != frame.schema.simpleString():
+        frame = _loaded(reader.schema(schema), source.path, files)
+    read = {field.name.lower(): field.dataType.simpleString() for field in schema.fields}
+    parts = by_other_types(source, files, read)
+    if parts.keys() <= {()}:
         return frame
-    return _loaded(reader.schema(schema), source.path, files)
+    return reduce(
+        lambda one, other: one.union(other), (_refusing(reader, source, schema, *part) for part in parts.items())
+    )
+
+
+def _refusing(
+    reader: Any, source: Source, schema: StructType, others: Others, files: Sequence[SourceFile]
+) -> DataFrame:
+    """Some files of a source; `others` are the columns of which they have another type than that of the schema."""
+    from pyspark.sql.types import StructType
+
+    assert source.path is not None
+    types = dict(others)
+    own = StructType([field for field in schema.fields if field.name.lower() not in types])
+    return _loaded(reader.schema(own), source.path, files).selectExpr(
+        *(
+            f"{refusal(source, files, f.name, types[f.name.lower()], f.dataType.simpleString())} AS {quoted(f.name)}"
+            if f.name.lower() in types
+            else quoted(f.name)
+            for f in schema.fields
+        )
+    )
 
 
 def _schema(columns: Mapping[str, str]) -> str:

@@ -13,6 +13,9 @@ from backfill_assets.plan.odd_files import NANOSECONDS
 from backfill_assets.project.file_schema import arrow_columns
 from backfill_assets.project.object_store import UnreachableError
 
+_UNSIGNED = {"uint8": "smallint", "uint16": "int", "uint32": "bigint", "uint64": "decimal(20,0)"}
+"""What Spark takes numbers without a sign for, which it does not have."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Footer:
@@ -31,7 +34,7 @@ def parquet_footer(file: SourceFile, column: str | None) -> Footer | None:
     return _footer(file, (column or "").lower())
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=100_000)
 def _footer(file: SourceFile, column: str) -> Footer | None:
     from pyarrow import ArrowInvalid
     from pyarrow.parquet import ParquetFile
@@ -43,7 +46,15 @@ def _footer(file: SourceFile, column: str) -> Footer | None:
         raise
     except (ArrowInvalid, OSError, UnicodeError):
         return None
-    return Footer(rows=said.num_rows, columns=_columns(said), ends=_ends(said, column) if column else None)
+    columns = _columns(said)
+    shared = None if columns is None else _shared(columns)
+    return Footer(rows=said.num_rows, columns=shared, ends=_ends(said, column) if column else None)
+
+
+@lru_cache(maxsize=1_000)
+def _shared(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    """The same, once for all files that have them: thousands do."""
+    return columns
 
 
 def _columns(said: Any) -> tuple[Column, ...] | None:
@@ -54,6 +65,8 @@ def _columns(said: Any) -> tuple[Column, ...] | None:
         columns = arrow_columns(schema)
     except (ArrowException, UnicodeError):
         return None
+    unsigned = {f.name: _UNSIGNED[str(f.type)] for f in schema if str(f.type) in _UNSIGNED}
+    columns = tuple(replace(c, type=unsigned.get(c.name, c.type)) for c in columns)
     leaves = [said.schema.column(i) for i in range(said.num_columns)]
     older = {leaf.path for leaf in leaves if leaf.physical_type == "INT96"}  # what Spark writes, and reads, by default
     return tuple(

@@ -69,7 +69,7 @@ def file_columns(
             name="/".join(file.inside),
             days=NOTHING if _is_empty(source, file) else span,
             written=file.written,
-            columns=types if by_names else {},
+            columns=(types or {}) if by_names else {},
             misread_quotes=is_csv and misreads_quotes(source, file),
             broken_rows=is_csv and breaks_rows(source, file),
             commas=decimal_commas(source, file) if is_csv and by_names else frozenset(),

@@ -12,6 +12,7 @@ from typing import Any
 
 from backfill_assets.adapters.jvm import jvm_answers, ran_out_of_memory
 from backfill_assets.adapters.session_kind import is_remote, open_remote
+from backfill_assets.adapters.types_of_files import MARK
 from backfill_assets.core.errors import (
     BuildError,
     DataError,
@@ -37,6 +38,7 @@ CONFLICTS = (
     "DELTA_METADATA_CHANGED",
 )
 VANISHED = ("FAILED_READ_FILE.FILE_NOT_EXIST", "PATH_NOT_FOUND", "java.io.FileNotFoundException")
+_OTHER_TYPE = re.compile(re.escape(MARK) + r" (.*? is read of all its files)", re.DOTALL)
 _CLOSED = re.compile(r"FileNotFoundException: (?:file:)?(/(?:(?! \()[^\n])*) \(Permission denied\)")
 """What Java says of a file that this account may not read, or make."""
 PAST = ("DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION", "DELTA_VERSION_NOT_FOUND")
@@ -342,6 +344,17 @@ def _file(failure: Failure) -> BuildError:
     return DataError(failure.cannot, why=failure.why, fix=fix)
 
 
+def _other_type(failure: Failure) -> BuildError:
+    """Of rows that are in some files: the others can be computed without them."""
+    said = _OTHER_TYPE.search(failure.text)
+    return DataError(
+        failure.cannot,
+        why=said[1] if said else failure.why,
+        fix="write these files again with the type that the others have; or declare in `columns:` of the source, with "
+        "all others that are read, a type that is wider than each",
+    )
+
+
 def _code(failure: Failure) -> BuildError:
     return BuildError(failure.cannot, why=failure.why, fix=failure.mend)
 
@@ -363,6 +376,7 @@ RULES: tuple[tuple[Callable[[Failure], object], Callable[[Failure], BuildError]]
     (lambda f: _CLOSED.search(f.text), _closed),
     (lambda f: f.says(*VANISHED), _vanished),
     (lambda f: _LOG_FILE.search(f.text), _damaged_log),
+    (lambda f: f.says(MARK), _other_type),
     # A query may parse, too.
     (lambda f: f.says("MALFORMED_RECORD_IN_PARSING") and f.says("FAILED_READ_FILE"), _malformed),
     (lambda f: f.has_state(DATA_STATES) or f.is_a(*DATA_CLASSES), _value),

@@ -18,7 +18,7 @@ from backfill_assets.core.model import UNKNOWN, Project, Source
 from backfill_assets.core.wording import first_few, listed
 from backfill_assets.plan.reasons import reads_of
 from backfill_assets.plan.stages import Build, Plan, PlanWarning
-from backfill_assets.sql.wider_types import widens
+from backfill_assets.sql.wider_types import is_read_as, widens, wider_than
 
 NANOSECONDS = "timestamp in nanoseconds"
 """Not a type of Spark's: what pandas writes where nobody tells it otherwise. No file of which Spark takes the types for
@@ -79,7 +79,7 @@ def odd_files(project: Project, plan: Plan, files: Mapping[str, Sequence[FileCol
             hit = [f for f in there if any(_meets(project, model, days, f) for model, days in readers.items())]
             if lacking := _lacking(low, hit, there):
                 found.append(_lacks(project, source, column, [*readers], lacking, there))
-            elif source.format == "parquet" and not finer and (others := _unread(source, low, hit, there)):
+            if source.format == "parquet" and not finer and (others := _unread(source, low, hit, there)):
                 found.append(_of_another_type(project, source, column, [*readers], others, there))
     return tuple(found)
 
@@ -141,11 +141,7 @@ def _read_type(source: Source, column: str, there: Sequence[FileColumns]) -> str
 
 def _unread(source: Source, column: str, hit: Sequence[FileColumns], there: Sequence[FileColumns]) -> list[FileColumns]:
     read = _read_type(source, column, there)
-    return [
-        file
-        for file in hit
-        if read and (type_ := file.columns.get(column)) and type_ != read and not widens(type_, read)
-    ]
+    return [file for file in hit if read and (type_ := file.columns.get(column)) and not is_read_as(type_, read)]
 
 
 def _of_another_type(
@@ -153,8 +149,7 @@ def _of_another_type(
     there: Sequence[FileColumns],
 ) -> PlanWarning:  # fmt: skip
     low = column.lower()
-    types = {type_ for file in there if (type_ := file.columns.get(low))}
-    wide = next((t for t in sorted(types) if all(o == t or widens(o, t) for o in types)), None)
+    wide = wider_than({type_ for file in there if (type_ := file.columns.get(low))})
     fix = "write the file again with the type of the others, then plan again"
     if wide:
         fix = f"declare `{column}: {wide}` in {source.file.name}:{source.line}, in `columns:` with all others that are "

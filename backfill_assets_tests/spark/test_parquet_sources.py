@@ -14,7 +14,9 @@ import pytest
 
 from backfill_assets.adapters.inputs import input_frame
 from backfill_assets.adapters.source_pins import FilePins
+from backfill_assets.adapters.spark_errors import as_build_error
 from backfill_assets.build.engine import SourceInput
+from backfill_assets.core.errors import DataError
 from backfill_assets.core.model import Column, Source
 
 if TYPE_CHECKING:
@@ -95,6 +97,70 @@ def test_inside_of_nested_types(spark: SparkSession, tmp_path: Path) -> None:
     assert [row["s"] and row["s"].asDict() for row in found.collect()] == [{"a": 1, "l": [2, None]}, None] * 2
 
 
+INSTANT = dt.datetime(2024, 1, 2, 3, tzinfo=dt.UTC)
+OTHERS = [
+    (pa.int32(), 5, pa.decimal128(9, 2), Decimal("12.50"), None),
+    (pa.int64(), 5, pa.decimal128(18, 2), Decimal("12.50"), None),
+    (pa.int64(), 5, pa.timestamp("us", "UTC"), INSTANT, None),
+    (pa.int32(), 5, pa.date32(), DAY, None),
+    (pa.date32(), DAY, pa.int32(), 5, None),
+    (pa.int16(), 5, pa.int32(), 70_000, None),
+    (pa.int32(), 5, pa.uint32(), 2**31, None),
+    (pa.int32(), 5, pa.decimal128(9, 2), Decimal("12.50"), "double"),
+    (pa.int64(), 5, pa.decimal128(18, 2), Decimal("12.50"), "decimal(20,2)"),
+    (pa.decimal128(9, 2), Decimal("12.50"), pa.int32(), 5, None),
+    (pa.int32(), 5, pa.string(), "5", None),
+]
+
+
+@pytest.mark.parametrize("vectorized", ["true", "false"])
+@pytest.mark.parametrize(("older", "few", "newer", "much", "declared"), OTHERS)
+def test_files_of_another_type_are_not_read_as_something_else(
+    spark: SparkSession,
+    tmp_path: Path,
+    older: pa.DataType,
+    few: Any,
+    newer: pa.DataType,
+    much: Any,
+    declared: str | None,
+    vectorized: str,
+) -> None:
+    """Spark reads 12.50 as 1250, and a date as the number of its day, where both are stored alike. Whoever needs such a
+    value is refused, with the file; other rows, and other columns of these, are read."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.parquet.enableVectorizedReader", vectorized)
+    for number, kind, value in ((1, older, few), (2, newer, much)):
+        at, values = pa.array([number], pa.int32()), pa.array([value], kind)
+        place = written(tmp_path, f"{number}.parquet", at=at)
+        pq.write_table(pa.table({"at": at, "c": values}), place / f"{number}.parquet", store_decimal_as_integer=True)
+    types = {"at": "int"} | ({"c": declared} if declared else {})
+    found = frame(session, tmp_path, **types)
+    assert [row["c"] for row in found.where("at < 2").collect()] == [few]
+    assert sorted(row[0] for row in found.select("at").collect()) == [1, 2] and found.count() == 2
+    for asked in (found, found.where("at = 2"), found.where("c IS NULL"), found.selectExpr("count(c)")):
+        with pytest.raises(Exception, match="SOURCE_FILE_OF_ANOTHER_TYPE") as raised:
+            asked.collect()
+        said = as_build_error(raised.value, "build a 2024-01-02")
+        assert isinstance(said, DataError), "rows of other files can be computed"
+        assert said.why.startswith("c is ") and " in 2.parquet of shop.bills, and " in said.why
+
+
+def test_files_of_types_that_are_stored_and_meant_alike(spark: SparkSession, tmp_path: Path) -> None:
+    """They are read as before."""
+    for name, plain, zone, text in (
+        ("1", pa.int32(), "UTC", pa.string()),
+        ("2", pa.decimal128(9, 0), None, pa.binary()),
+    ):
+        columns = {
+            "n": pa.array([7], plain),
+            "at": pa.array([INSTANT if zone else INSTANT.replace(tzinfo=None)], pa.timestamp("us", zone)),
+            "t": pa.array(["x" if text == pa.string() else b"x"], text),
+        }
+        pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet", store_decimal_as_integer=True)
+    rows = frame(spark, tmp_path, n="int", at="timestamp", t="string").selectExpr("n", "CAST(at AS STRING)", "t")
+    assert [tuple(row) for row in rows.collect()] == [(7, "2024-01-02 03:00:00", "x")] * 2
+
+
 def test_another_declared_type_is_cast_as_before(spark: SparkSession, tmp_path: Path) -> None:
     written(tmp_path, "1.parquet", k=pa.array(["07"]), n=pa.array([2**40]))
     found = frame(spark, tmp_path, k="int", n="double")
@@ -106,3 +172,23 @@ def test_orc_files(spark: SparkSession, tmp_path: Path) -> None:
     written(tmp_path, "1.orc", id=pa.array([1], pa.int32()))
     written(tmp_path, "2.orc", id=pa.array([2**40], pa.int64()))
     assert {row[0] for row in frame(spark, tmp_path, "orc", id="bigint").collect()} == {1, 2**40}
+
+
+@pytest.mark.parametrize(
+    ("older", "few", "newer", "much"),
+    [
+        (pa.int32(), 5, pa.int64(), 2**40),
+        (pa.int32(), 5, pa.decimal128(9, 2), Decimal("12.50")),
+        (pa.int64(), 5, pa.float64(), 12.5),
+    ],
+)
+def test_orc_files_of_another_type(
+    spark: SparkSession, tmp_path: Path, older: pa.DataType, few: Any, newer: pa.DataType, much: Any
+) -> None:
+    """Spark made NULL, and 12, of the newer ones."""
+    written(tmp_path, "1.orc", at=pa.array([1], pa.int32()), c=pa.array([few], older))
+    written(tmp_path, "2.orc", at=pa.array([2], pa.int32()), c=pa.array([much], newer))
+    found = frame(spark, tmp_path, "orc", at="int")
+    assert [row["c"] for row in found.where("at < 2").collect()] == [few]
+    with pytest.raises(Exception, match="SOURCE_FILE_OF_ANOTHER_TYPE"):
+        found.collect()
