@@ -56,12 +56,13 @@ def refusal(source: Source, files: Sequence[SourceFile], column: str, there: str
 
 def _others(source: Source, file: SourceFile, read: Mapping[str, str]) -> Others:
     columns = _of_orc(file) if source.format == "orc" else _of_parquet(file, source.time_column)
-    return tuple(
+    found = [
         (name, column.type)
         for column in columns
         if (name := column.name.lower()) in read and name not in file.folder_columns
         if column.type and not is_read_as(column.type, read[name])
-    )
+    ]
+    return tuple(sorted(found))
 
 
 def _of_parquet(file: SourceFile, time_column: str | None) -> Sequence[Column]:

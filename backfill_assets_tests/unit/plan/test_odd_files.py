@@ -98,6 +98,25 @@ def test_types_of_which_none_is_wider() -> None:
     assert "id is string there, and int is read" in found.what and found.fix.startswith("write the file again")
 
 
+def test_types_that_are_told_beside_a_gap() -> None:
+    """A column that files lacked, and that came back as another type: both are said."""
+    project, plan = planned(reads="amount")
+    files = [OLD, a_file("b", "02", id="int"), a_file("c", "03", id="int", amount="decimal(9,2)")]
+    gap, other = odd_files(project, plan, {"raw": files})
+    assert gap.what.startswith("b of raw lacks the column Amount")
+    assert other.what.startswith("c of raw cannot be read by d: Amount is decimal(9,2) there, and double is read")
+
+
+def test_a_type_that_is_wider_than_each_is_proposed() -> None:
+    """Also where no file has it; none where types are stored and meant alike."""
+    project, plan = planned(reads="id")
+    [found] = odd_files(project, plan, {"raw": [OLD, a_file("b", "02", id="decimal(9,2)", amount="double")]})
+    assert found.fix.startswith("declare `id: decimal(12,2)` in sources.yml:7")
+    zones = [a_file("a", "01", id="timestamp"), a_file("b", "02", id="timestamp_ntz")]
+    project, plan = planned("parquet", ("id", "timestamp"), reads="id")
+    assert odd_files(project, plan, {"raw": zones}) == ()
+
+
 FINER = a_file("b", "02", id="int", amount="double", at=NANOSECONDS)
 
 

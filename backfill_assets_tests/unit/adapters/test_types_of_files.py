@@ -1,0 +1,101 @@
+"""Files by what of them is not read as it is; without Spark, whose part is `spark/test_parquet_sources.py`."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.orc as po
+import pyarrow.parquet as pq
+import pytest
+
+from backfill_assets.adapters import types_of_files
+from backfill_assets.adapters.source_files import files_at
+from backfill_assets.adapters.types_of_files import MARK, by_other_types, refusal
+from backfill_assets.core.model import Source
+
+READ = {"id": "bigint", "net": "int", "at": "timestamp"}
+AT = pa.array([datetime(2024, 1, 2, tzinfo=UTC)])
+PLAIN = {"id": pa.array([1], pa.int64()), "net": pa.array([2], pa.int32()), "at": AT}
+NET = pa.array([Decimal("12.50")], pa.decimal128(9, 2))
+
+
+def source(folder: Path, format: str = "parquet") -> Source:
+    return Source(name="shop.bills", format=format, path=str(folder), time_column="at", file=Path("sources.yml"))
+
+
+def written(folder: Path, name: str, **columns: pa.Array) -> None:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (po if name.endswith(".orc") else pq).write_table(pa.table(columns), folder / name)
+
+
+def told(folder: Path, format: str = "parquet") -> dict[str, tuple[tuple[str, str], ...]]:
+    found = by_other_types(source(folder, format), files_at(str(folder)), READ)
+    return {"/".join(file.inside): others for others, files in found.items() for file in files}
+
+
+@pytest.mark.parametrize(
+    ("columns", "others"),
+    [
+        ({}, ()),
+        ({"ID": pa.array([1], pa.int32()), "extra": NET}, ()),
+        ({"at": pa.array([datetime(2024, 1, 2)], pa.timestamp("us"))}, ()),
+        ({"NET": NET}, (("net", "decimal(9,2)"),)),
+        ({"net": pa.array([1], pa.int64()), "id": pa.array(["1"])}, (("id", "string"), ("net", "bigint"))),
+        ({"net": pa.array([1], pa.uint32())}, (("net", "bigint"),)),
+        ({"net": pa.array([1], pa.uint16())}, ()),
+        ({"net": pa.array([[1]])}, ()),  # nobody knows what is in there
+    ],
+    ids=["as all", "narrower", "stored alike", "decimal", "two", "without a sign", "small", "nested"],
+)
+def test_what_of_a_file_is_not_read_as_it_is(
+    tmp_path: Path, columns: dict[str, pa.Array], others: tuple[tuple[str, str], ...]
+) -> None:
+    written(tmp_path, "1.parquet", **PLAIN)
+    left = {name: values for name, values in PLAIN.items() if name not in {c.lower() for c in columns}}
+    written(tmp_path, "2.parquet", **left, **columns)
+    assert told(tmp_path) == {"1.parquet": (), "2.parquet": others}
+
+
+def test_what_a_folder_says_counts(tmp_path: Path) -> None:
+    written(tmp_path, "net=3/1.parquet", **PLAIN | {"net": NET})
+    assert told(tmp_path) == {"net=3/1.parquet": ()}
+
+
+def test_files_that_cannot_be_read_say_nothing(tmp_path: Path) -> None:
+    """Whoever reads them says what is wrong with them."""
+    (tmp_path / "1.parquet").write_text("none")
+    (tmp_path / "o").mkdir()
+    (tmp_path / "o" / "1.orc").write_text("none")
+    assert told(tmp_path)["1.parquet"] == () and told(tmp_path / "o", "orc") == {"1.orc": ()}
+
+
+def test_nanoseconds_are_left_to_spark(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"at": AT.cast(pa.timestamp("ns", "UTC"))}), tmp_path / "1.parquet", version="2.6")
+    assert told(tmp_path) == {"1.parquet": ()}
+
+
+def test_orc(tmp_path: Path) -> None:
+    """Of its instants nothing is said: Arrow calls those without a zone that Spark reads in one."""
+    written(tmp_path, "1.orc", **PLAIN)
+    written(tmp_path, "2.orc", **PLAIN | {"net": NET, "at": pa.array([datetime(2024, 1, 2)], pa.timestamp("us"))})
+    assert told(tmp_path, "orc") == {"1.orc": (), "2.orc": (("net", "decimal(9,2)"),)}
+
+
+def test_of_very_many_files_the_newest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in (1, 2, 3):
+        written(tmp_path, f"{number}.parquet", **PLAIN | {"net": NET})
+        os.utime(tmp_path / f"{number}.parquet", (number, number))
+    monkeypatch.setattr(types_of_files, "_MOST_FILES", 2)
+    assert told(tmp_path) == {"1.parquet": ()} | dict.fromkeys(("2.parquet", "3.parquet"), (("net", "decimal(9,2)"),))
+
+
+def test_the_refusal_names_files(tmp_path: Path) -> None:
+    """As one SQL literal, whatever they are called."""
+    written(tmp_path, "it's.parquet", **PLAIN)
+    said = refusal(source(tmp_path), files_at(str(tmp_path)), "net", "decimal(9,2)", "int")
+    text = f"{MARK} net is decimal(9,2) in it\\'s.parquet of shop.bills, and int is read of all its files"
+    assert said == f"CAST(raise_error('{text}') AS int)"
