@@ -37,6 +37,7 @@ from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.required_approvals import titled
 from backfill_assets.state.rules import Rules
 from backfill_assets.state.signers import holders, may_sign
+from backfill_assets.state.warned import Warned, find_warned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +90,8 @@ class Approved:
     """The findings of the plan that no approval accepts yet."""
     missing: tuple[str, ...] = ()
     """Whose approval it lacks beside these, and of which models."""
+    warned: tuple[Warned, ...] = ()
+    """The audits that only warn, and did."""
 
 
 def approve(context: Context, request: ApprovalRequest) -> Approved:
@@ -120,6 +123,11 @@ def approve(context: Context, request: ApprovalRequest) -> Approved:
         gaps=find_blocking(context, by_now(context.project, facts, plan), facts) if plan else (),
         unaccepted=_unaccepted(case, given) if case else (),
         missing=_missing(cases, case, record) if case else (),
+        warned=find_warned(
+            context.control.results,
+            context.project.models,
+            {(t.model, t.version): t.intervals for t in record.targets},
+        ),
     )
 
 

@@ -25,6 +25,7 @@ from backfill_assets.compare.filling import expected_filling, found_filling
 from backfill_assets.contracts.publish import publish_contracts
 from backfill_assets.core.errors import BackfillError, PlanError
 from backfill_assets.core.intervals import Ranges, by_name
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.away import away_words, refuse_away
 from backfill_assets.plan.commands import other_code_remedy, restate_all
@@ -44,6 +45,7 @@ from backfill_assets.promote.release import Attempt, Sealing, release_case
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, PlanStatus
 from backfill_assets.state.proofs import DIFF, left_to_do, newest_proofs
+from backfill_assets.state.warned import Parts, Warned, find_warned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +84,8 @@ class Promoted:
     """Where no plan was named and nothing moved: the plans that are promoted by their ids."""
     stale: tuple[Fault, ...] = ()
     """What is shown beside rows of an upstream that it did not read, as these were not there yet."""
+    warned: tuple[Warned, ...] = ()
+    """The audits that only warn, and did, of what is shown for the first time."""
     left: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
     """Readers that keep old values, as somebody accepted, and in which intervals."""
 
@@ -144,8 +148,23 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
         amendment=done.attempt.amendment,
         waiting=_waiting(context, facts) if done.verdict.open and not (plan or done.verdict.pointers) else (),
         stale=stale_by_promotion(context, before, done.environment, facts.tables.entries) if done.verdict.open else (),
+        warned=find_warned(context.control.results, context.project.models, _shown_newly(before, done.verdict.pointers))
+        if done.verdict.open
+        else (),
         left=by_name(left_to_do(context.control.proofs.of(each)) for each in done.packets) if done.moved else {},
     )
+
+
+def _shown_newly(before: Environment, pointers: Sequence[Pointer]) -> Parts:
+    """The intervals of versions that an environment did not show `before`."""
+    found: dict[tuple[str, str], Ranges] = {}
+    for pointer in pointers:
+        old = before.pointers.get(pointer.model)
+        for segment in pointer.segments:
+            key = pointer.model, segment.version
+            shown = old.segments.in_table(segment.version).covers if old else Ranges()
+            found[key] = found.get(key, Ranges()) | (Ranges((segment.interval,)) - shown)
+    return found
 
 
 def _waiting(context: Context, facts: Facts) -> tuple[WaitingMove, ...]:

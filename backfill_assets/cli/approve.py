@@ -83,6 +83,8 @@ def print_approved(done: Approved) -> None:
         console.print(styled("[bold]{}[/] approves for {} ({})", by, ", ".join(whose), how))
         for line in lines:
             console.print(Text(one_line(line)))
+    for warned in done.warned:
+        console.print(Text(one_line(f"Audits: {warned}"), style="yellow"))
     for gap in done.gaps:
         console.print(Text(one_line(f"Still in the way: {gap.subject}: {gap.what}; {gap.remedy}"), style="red"))
     for name in done.unaccepted:

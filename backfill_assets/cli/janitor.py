@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from datetime import date
 
 from rich.text import Text
 
@@ -15,14 +16,15 @@ from backfill_assets.promote.janitor import Cleanup, KeptTable
 from backfill_assets.state.tables import StoredTable
 
 
-def print_janitor(done: Cleared, days: int) -> None:
-    """What there is to do, and what was done; `days` is the retention."""
+def print_janitor(done: Cleared, days: int, today: date | None = None) -> None:
+    """What there is to do, and what was done; `days` is the retention, `today` the date that somebody confirmed."""
     found = done.found
     print_housework(found, days)
     if done.swept:
         print_cleared(found, done.swept, done.joined, done.rewritten)
     elif found.rounds.goes or found.caches or found.packets or found.rounds.unfinished or found.crowds:
-        out().print(styled("Nothing was changed. To do it: [bold]backfill janitor --apply[/]"))
+        confirmed = f" --today {today}" if today else ""
+        out().print(styled("Nothing was changed. To do it: [bold]backfill janitor{} --apply[/]", confirmed))
 
 
 def print_housework(found: Housework, days: int) -> None:

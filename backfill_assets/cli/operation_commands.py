@@ -154,9 +154,8 @@ def janitor(
     from backfill_assets.cli.janitor import janitor_json, print_janitor
 
     context = open_context()
-    done = clear_up(context, JanitorRequest(apply=apply_it, today=today.date() if today else None))
-    print_result(
-        as_json, lambda: janitor_json(done), lambda: print_janitor(done, context.project.settings.retention_days)
-    )
+    confirmed, kept = today.date() if today else None, context.project.settings.retention_days
+    done = clear_up(context, JanitorRequest(apply=apply_it, today=confirmed))
+    print_result(as_json, lambda: janitor_json(done), lambda: print_janitor(done, kept, confirmed))
     if any(done.joined.values()):
         raise typer.Exit(INCOMPLETE)

@@ -154,11 +154,12 @@ def _print_trouble(console: Console, outcome: Outcome) -> None:
         console.print(Text(error.replace(_AT, short(Ranges.of(intervals))), style="red"))
     failed = [r for r in outcome.results if not r.passed]
     for check in sorted({r.check for r in failed}):
-        of = [r for r in failed if r.check == check]
+        of = sorted((r for r in failed if r.check == check), key=lambda r: r.interval)
         first = of[0]
         where = short(Ranges.of(r.interval for r in of))
         mark = Text("audit failed", style="red") if first.blocking else Text("warning", style="yellow")
-        detail = f"{first.observed}; expected {first.expected}"
+        one = f"the first of them, {first.interval}: " if len(of) > 1 else ""
+        detail = f"{one}{first.observed}; expected {first.expected}"
         console.print(styled("{} {}.{} on {}: {}", mark, outcome.model, check, where, detail))
         if first.sample:
             console.print(Text(f"  e.g. {'; '.join(first.sample)}", style="dim"))

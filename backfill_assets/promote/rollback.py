@@ -13,6 +13,7 @@ from backfill_assets.core.errors import BackfillError, PromotionError, StateErro
 from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.wording import first_few
 from backfill_assets.plan.followed import followed, read_by_now
 from backfill_assets.plan.missing import USUAL, ready, upstream_models
 from backfill_assets.plan.older_sources import History, came_between
@@ -305,18 +306,19 @@ def _after(seen: Environment, steps: Sequence[RollbackStep]) -> Environment:
 
 
 def _removed_since(steps: Sequence[RollbackStep], gone: Collection[tuple[str, str]]) -> list[Obstacle]:
-    return [
-        Obstacle(
-            model=step.model,
-            what=f"the janitor has removed {version}, which showed",
-            intervals=step.older.segments.in_table(version).covers,
-            remedy="go back to a newer release, or promote the code of that time again: backfill apply",
-        )
-        for step in steps
-        if step.older
-        for version in dict.fromkeys(s.version for s in step.older.segments)
-        if (step.model, version) in gone
-    ]
+    found: list[Obstacle] = []
+    for step in steps:
+        shown = dict.fromkeys(s.version for s in step.older.segments) if step.older else ()
+        if step.older and (lost := [version for version in shown if (step.model, version) in gone]):
+            found.append(
+                Obstacle(
+                    model=step.model,
+                    what=f"the janitor has removed {first_few(lost)}, which showed",
+                    intervals=Ranges.of(i for version in lost for i in step.older.segments.in_table(version).covers),
+                    remedy="go back to a newer release, or promote the code of that time again: backfill apply",
+                )
+            )
+    return found
 
 
 def _apart(records: _Records, target: Target, way: _Way) -> list[Obstacle]:
