@@ -143,7 +143,7 @@ class _Lines:
                 merged = f" ({event.changes})" if event.changes else ""
                 self._say(f"{event.model}: {at} {event.interval} {event.rows:,} rows in {event.seconds:.1f} s{merged}")
             case Audited():
-                said = f"AUDITS FAILED on {event.red}" if event.red else "all green"
+                said = f"AUDITS FAILED on {event.red}" if event.red else event.verdict
                 self._say(f"{event.model}: audited {_intervals(event.intervals)} in {event.seconds:.1f} s: {said}")
             case BatchFailed():
                 again = "failed, trying again" if event.again else "failed"

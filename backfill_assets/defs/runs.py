@@ -212,7 +212,9 @@ def tell(info: Callable[[str], None], warning: Callable[[str], None]) -> Listene
                 if event.red:
                     warning(f"{event.model}: a blocking audit failed in {event.red}")
                 else:
-                    info(f"{event.model}: {event.intervals} intervals audited in {event.seconds:.1f} s, all green")
+                    info(
+                        f"{event.model}: {event.intervals} intervals audited in {event.seconds:.1f} s, {event.verdict}"
+                    )
             case BatchFailed():
                 warning(f"{event.model}: {event.interval} failed{', trying again' * event.again}: {event.error}")
             case BatchDivided():

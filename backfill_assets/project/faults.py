@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from backfill_assets.audits.reads import audit_tables
 from backfill_assets.core.errors import Problem
-from backfill_assets.core.model import Model
+from backfill_assets.core.model import Model, Source
 from backfill_assets.core.reach import reach
 from backfill_assets.project.linking import Linked
 from backfill_assets.project.sources import Sources
@@ -41,9 +41,15 @@ def source_faults(
 def _because(problem: Problem, asked: Sequence[str], sources: Sources) -> Problem:
     """The problem with what may have made it: nobody may have edited the file that it is told of."""
     told = "; ".join(
-        f"{name} has these columns by now, as its data says: {', '.join(c.name for c in sources.entries[name].columns)}"
+        f"{name} has these columns by now, as {_whose(sources.entries[name])}: "
+        f"{', '.join(c.name for c in sources.entries[name].columns)}"
         for name in asked
         if sources.entries[name].columns
     )
     told = f"if nobody edited this file: {told}" if told else ""
     return replace(problem, why="; ".join(part for part in (problem.why, told) if part))
+
+
+def _whose(source: Source) -> str:
+    """Who says it. Of Parquet files Spark asks one; what only others have is NULL in it where `columns:` declares it."""
+    return "its data says" if source.format == "delta" else "its first file says (others have more? declare `columns:`)"

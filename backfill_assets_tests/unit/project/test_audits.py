@@ -145,6 +145,8 @@ CASES: list[tuple[str, str, str, str]] = [
     ("- known_records: [{ds: 2024-01-01, spend: 1}]", "does not say its `campaign_id`", "add `campaign_id: …`", ""),
     ("- known_records: [{ds: x, campaign_id: 1}]", "not a date or an instant", "2024-01-31", ""),
     ("- known_records: [{ds: 2024-01-01, campaign_id: 1}, {ds: 2024-01-01, campaign_id: 1, spend: 2}]", "the same row", "keep one", ""),
+    ("- range: {column: clicks, max: 1}\n  severity: warn", "an audit is a name, or one", "write `severity` among the arguments of `range`", ""),
+    ("- not_null: ds\n  range: {column: clicks, max: 1}", "an audit is a name, or one", "write one kind an entry", ""),
     ("- sql: gone", "there is no file audits/gone.sql", "write the query into audits/gone.sql", ""),
     ("- sql: od", "there is no file audits/od.sql", "did you mean `odd`?", ""),
     ("- sql: ../odd", "`file` is wrong", "- sql: no_orphans", ""),
