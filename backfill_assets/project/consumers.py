@@ -106,7 +106,11 @@ def _unknown_models(
     for position, name in enumerate(entry.reads):
         if name.lower() not in spelling:
             others = [model for key, model in spelling.items() if key not in {read.lower() for read in entry.reads}]
-            fix = did_you_mean(name, others, f"models are: {', '.join(sorted(models)) or 'none yet'}")
+            known = (
+                f"models are: {', '.join(sorted(models)) or 'none yet'}; one that was removed stays until nobody reads "
+                f"it: bring its file back, and take it out once `{entry.name}` reads another"
+            )
+            fix = did_you_mean(name, others, known)
             what, why = f"`{entry.name}` reads `{name}`, which is not a model", "consumers read models only"
             listed = ("consumers", index, "reads", position)
             at = listed if listed in document.lines else ("consumers", index, "reads", name)

@@ -51,5 +51,7 @@ def _because(problem: Problem, asked: Sequence[str], sources: Sources) -> Proble
 
 
 def _whose(source: Source) -> str:
-    """Who says it. Of Parquet files Spark asks one; what only others have is NULL in it where `columns:` declares it."""
-    return "its data says" if source.format == "delta" else "its first file says (others have more? declare `columns:`)"
+    """Who says it. Of Parquet files Spark asks one; what only others have is read where `columns:` declares it."""
+    return (
+        "its data says" if source.format == "delta" else "its first file says (declare `columns:` for what others have)"
+    )
