@@ -27,6 +27,8 @@ _DECIMAL_COMMA = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:[. ]\d{3})+),(?:\d{1,2}|\d{4
 """A number that is none with commas between thousands: `12,50`, `1.234,5678`; not `12,500`, which may be."""
 _PLACES = re.compile(r"[+-]?\d*\.(\d*?)0*")
 """A number with a point, and its places after that without zeros at the end."""
+_TELLING = 2
+"""So many names in one line are no accident."""
 _FIRST_CHARACTERS = 2 * 1024
 """Of these, after the first line, the places of numbers are looked at: most files have some."""
 
@@ -155,8 +157,10 @@ def header_of(source: Source, file: SourceFile) -> tuple[str, ...] | None:
 def begins_with_names(source: Source, file: SourceFile) -> bool:
     """Whether the first line of a file has all declared columns as its names, of a source that does not say whether
     there is a header: Spark reads that line as a row."""
-    if source.option("header") or not source.columns:
+    if source.option("header") or source.option("mode").upper() == "DROPMALFORMED":
         return False
+    if len(source.columns) < _TELLING and all(column.type in (None, "string") for column in source.columns):
+        return False  # a word that is the column's name may be a value
     names = {name.lower() for name in header_of(source, file) or ()}
     known = {*file.folder_columns, corrupt_record(source)}
     return {column.name.lower() for column in source.columns} - known <= names

@@ -13,7 +13,7 @@ from backfill_assets.adapters.session_kind import is_remote
 from backfill_assets.adapters.source_files import SourceFile, files_at
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_storage import DeltaTableStorage
-from backfill_assets.adapters.types_of_files import Others, by_other_types, refusal
+from backfill_assets.adapters.types_of_files import Others, refusal, types_of_files
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.build.engine import Input, Job, ModelInput, SourceInput
 from backfill_assets.core.errors import (
@@ -219,8 +219,8 @@ def _loaded(reader: Any, path: str, files: Sequence[SourceFile]) -> DataFrame:
 
 def _widened(reader: Any, source: Source, files: Sequence[SourceFile]) -> DataFrame:
     """The files by the types of one of them, as Spark has it, but for what is declared: a wider type, which others may
-    have, and a column that it lacks. A plan looked whether any file has that. A column that some files have as a type
-    that would not be read as it is fails there, where it is read."""
+    have, one that others have, and a column that it lacks. A plan looked whether any file has that. A column that some
+    files have as a type that would not be read as it is fails there, where it is read."""
     from pyspark.sql.types import StructType
 
     assert source.path is not None
@@ -228,11 +228,11 @@ def _widened(reader: Any, source: Source, files: Sequence[SourceFile]) -> DataFr
     declared = {c.name: "string" if c.type.startswith(_PADDED) else c.type for c in source.columns if c.type}
     said = cast(StructType, StructType.fromDDL(_schema(declared))) if declared else StructType()
     looked_at = source.format == "parquet" and files
-    schema = read_as(frame.schema, said, [name.lower() for name in declared] if looked_at else ())
+    types = types_of_files(source, files)
+    schema = read_as(frame.schema, said, [name.lower() for name in declared] if looked_at else (), types)
     if schema.simpleString() != frame.schema.simpleString():
         frame = _loaded(reader.schema(schema), source.path, files)
-    read = {field.name.lower(): field.dataType.simpleString() for field in schema.fields}
-    parts = by_other_types(source, files, read)
+    parts = types.by_others({field.name.lower(): field.dataType.simpleString() for field in schema.fields})
     if parts.keys() <= {()}:
         return frame
     return reduce(

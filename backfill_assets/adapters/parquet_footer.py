@@ -12,9 +12,7 @@ from backfill_assets.core.model import Column
 from backfill_assets.plan.odd_files import NANOSECONDS
 from backfill_assets.project.file_schema import arrow_columns
 from backfill_assets.project.object_store import UnreachableError
-
-_UNSIGNED = {"uint8": "smallint", "uint16": "int", "uint32": "bigint", "uint64": "decimal(20,0)"}
-"""What Spark takes numbers without a sign for, which it does not have."""
+from backfill_assets.sql.wider_types import UNSIGNED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +29,16 @@ class Footer:
 
 def parquet_footer(file: SourceFile, column: str | None) -> Footer | None:
     """A file's footer, with the ends of a column in any letters; None where it has none that can be read."""
+    try:
+        return read_footer(file, column)
+    except UnreachableError:  # that nobody answers says nothing of the file
+        raise
+    except OSError:  # nor does this; it is asked again
+        return None
+
+
+def read_footer(file: SourceFile, column: str | None) -> Footer | None:
+    """The same; None of what is no Parquet. Raises OSError where it cannot be read just now."""
     return _footer(file, (column or "").lower())
 
 
@@ -42,9 +50,13 @@ def _footer(file: SourceFile, column: str) -> Footer | None:
     try:
         with file.opened() as opened:
             said: Any = ParquetFile(opened).metadata
-    except UnreachableError:  # that nobody answers says nothing of the file
+    except UnreachableError:
         raise
-    except (ArrowInvalid, OSError, UnicodeError):
+    except OSError as error:
+        if error.errno is not None:  # the disk's; Arrow has none for a file that is no Parquet
+            raise
+        return None
+    except (ArrowInvalid, UnicodeError):
         return None
     columns = _columns(said)
     shared = None if columns is None else _shared(columns)
@@ -65,7 +77,7 @@ def _columns(said: Any) -> tuple[Column, ...] | None:
         columns = arrow_columns(schema)
     except (ArrowException, UnicodeError):
         return None
-    unsigned = {f.name: _UNSIGNED[str(f.type)] for f in schema if str(f.type) in _UNSIGNED}
+    unsigned = {f.name: str(f.type) for f in schema if str(f.type) in UNSIGNED}
     columns = tuple(replace(c, type=unsigned.get(c.name, c.type)) for c in columns)
     leaves = [said.schema.column(i) for i in range(said.num_columns)]
     older = {leaf.path for leaf in leaves if leaf.physical_type == "INT96"}  # what Spark writes, and reads, by default

@@ -10,21 +10,31 @@ from backfill_assets.sql.wider_types import widens
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
+    from backfill_assets.adapters.types_of_files import TypesOfFiles
 
-def read_as(found: StructType, said: StructType, lacking: Collection[str] = ()) -> StructType:
+
+def read_as(
+    found: StructType, said: StructType, lacking: Collection[str] = (), types: TypesOfFiles | None = None
+) -> StructType:
     """The schema to read files with: what Spark found in one of them, with the types that are said where they are
-    wider, and with the columns that are `lacking` there (lower-cased), which others may have."""
+    wider, or where more files have just these (by `types`), and with the columns that are `lacking` there
+    (lower-cased), which others may have."""
     from pyspark.sql.types import StructField, StructType
 
-    types = {field.name.lower(): field.dataType for field in said.fields}
-    here = {field.name.lower() for field in found.fields}
+    wanted = {field.name.lower(): field.dataType for field in said.fields}
+    known = {field.name.lower() for field in found.fields}
+
+    def read(name: str, own: DataType) -> DataType:
+        told = wanted.get(name.lower(), own)
+        wider, here, there = _wider(own, told), own.simpleString(), told.simpleString()
+        if wider == own != told and types and types.count(name, there) > types.count(name, here):
+            return told
+        return wider
+
     return StructType(
         [
-            *(
-                StructField(f.name, _wider(f.dataType, types.get(f.name.lower(), f.dataType)), True, f.metadata)
-                for f in found.fields
-            ),
-            *(StructField(f.name, f.dataType) for f in said.fields if f.name.lower() in {*lacking} - here),
+            *(StructField(f.name, read(f.name, f.dataType), True, f.metadata) for f in found.fields),
+            *(StructField(f.name, f.dataType) for f in said.fields if f.name.lower() in {*lacking} - known),
         ]
     )
 

@@ -350,8 +350,8 @@ def _other_type(failure: Failure) -> BuildError:
     return DataError(
         failure.cannot,
         why=said[1] if said else failure.why,
-        fix="write these files again with the type that the others have; or declare in `columns:` of the source, with "
-        "all others that are read, a type that is wider than each",
+        fix="write those files again that have the wrong one of both types; or declare in `columns:` of the source, "
+        "with all others that are read, a type that is wider than each",
     )
 
 

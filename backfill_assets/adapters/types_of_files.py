@@ -7,43 +7,77 @@ NULL of a number that is too large, and 12 of 12.50.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
-from backfill_assets.adapters.parquet_footer import parquet_footer
+from backfill_assets.adapters.parquet_footer import read_footer
 from backfill_assets.adapters.source_files import SourceFile, each_file
+from backfill_assets.core.errors import TransientBuildError
 from backfill_assets.core.model import Column, Source
 from backfill_assets.core.wording import first_few
 from backfill_assets.plan.odd_files import NANOSECONDS
 from backfill_assets.project.file_schema import arrow_columns
 from backfill_assets.project.object_store import UnreachableError
 from backfill_assets.sql.text import literal
-from backfill_assets.sql.types import INTEGERS, decimal_parts
-from backfill_assets.sql.wider_types import is_read_as
+from backfill_assets.sql.wider_types import is_read_as, is_stored_as, keeps_numbers
 
 MARK = "[SOURCE_FILE_OF_ANOTHER_TYPE]"
 """What the error begins with that a batch gets which reads such a column."""
 _MOST_FILES = 20_000
 """The newest of them are looked into, in each process."""
 
-_OF_ORC = frozenset({*INTEGERS, "float", "double", "boolean", "date"})
-
 Others = tuple[tuple[str, str], ...]
 """Columns, in lower case, and their types in a file, where these are not read as they are."""
 
 
-def by_other_types(
-    source: Source, files: Sequence[SourceFile], read: Mapping[str, str]
-) -> dict[Others, list[SourceFile]]:
-    """The files by what of them is not read as it is; () of most. `read`: by column, in lower case, the type that all
-    files are read with. What a file does not say, or its folders do, is nobody's fault here."""
+@dataclass(frozen=True, slots=True)
+class TypesOfFiles:
+    """The plain types of the columns of a source's files, as these say them."""
+
+    format: str
+    files: Mapping[SourceFile, Sequence[Column]]
+
+    def count(self, column: str, type_: str) -> int:
+        """How many files have a column, in any letters, as just this type."""
+        wanted = (column.lower(), type_)
+        return sum(any((c.name.lower(), c.type) == wanted for c in columns) for columns in self.files.values())
+
+    def reads(self, found: str, said: str) -> bool:
+        """Whether a column of the one type is read as the other, each value being the same."""
+        if self.format == "orc":
+            return keeps_numbers(found, said)
+        return is_read_as(found, said) or is_stored_as(found, said)
+
+    def by_others(self, read: Mapping[str, str]) -> dict[Others, list[SourceFile]]:
+        """The files by what of them is not read as it is; () of most. `read`: by column, in lower case, the type that
+        all files are read with. What a file does not say, or its folders do, is nobody's fault here."""
+        found: dict[Others, list[SourceFile]] = {}
+        for file, columns in self.files.items():
+            others = [
+                (name, column.type)
+                for column in columns
+                if (name := column.name.lower()) in read and name not in file.folder_columns
+                if column.type and not self.reads(column.type, read[name])
+            ]
+            found.setdefault(tuple(sorted(others)), []).append(file)
+        return found
+
+
+def types_of_files(source: Source, files: Collection[SourceFile]) -> TypesOfFiles:
+    """What the newest files say of their types; of the others nothing is known. Raises TransientBuildError where one
+    cannot be read just now."""
     newest = {*sorted(files, key=lambda file: file.written, reverse=True)[:_MOST_FILES]}
     looked = [file for file in files if file in newest]
-    others = dict(zip(looked, each_file(looked, lambda file: _others(source, file, read)), strict=True))
-    found: dict[Others, list[SourceFile]] = {}
-    for file in files:
-        found.setdefault(others.get(file, ()), []).append(file)
-    return found
+    try:
+        said = dict(zip(looked, each_file(looked, lambda file: _columns(source, file)), strict=True))
+    except OSError as error:
+        raise TransientBuildError(
+            f"a file of source {source.name} cannot be looked into",
+            why=str(error),
+            fix="run the same command again; if it persists, see that this account can read the source's files",
+        ) from error
+    return TypesOfFiles(source.format, {file: said.get(file, ()) for file in files})
 
 
 def refusal(source: Source, files: Sequence[SourceFile], column: str, there: str, read: str) -> str:
@@ -54,34 +88,32 @@ def refusal(source: Source, files: Sequence[SourceFile], column: str, there: str
     return f"CAST(raise_error({literal(text)}) AS {read})"
 
 
-def _others(source: Source, file: SourceFile, read: Mapping[str, str]) -> Others:
-    columns = _of_orc(file) if source.format == "orc" else _of_parquet(file, source.time_column)
-    found = [
-        (name, column.type)
-        for column in columns
-        if (name := column.name.lower()) in read and name not in file.folder_columns
-        if column.type and not is_read_as(column.type, read[name])
-    ]
-    return tuple(sorted(found))
-
-
-def _of_parquet(file: SourceFile, time_column: str | None) -> Sequence[Column]:
-    footer = parquet_footer(file, time_column)
+def _columns(source: Source, file: SourceFile) -> Sequence[Column]:
+    if source.format == "orc":
+        return _of_orc(file)
+    footer = read_footer(file, source.time_column)
     columns = footer.columns if footer else None
-    return [c for c in columns or () if c.type != NANOSECONDS]  # Spark refuses these in words of its own
+    return columns if columns and all(c.type != NANOSECONDS for c in columns) else _without_nanoseconds(columns or ())
+
+
+def _without_nanoseconds(columns: Sequence[Column]) -> Sequence[Column]:
+    """Spark refuses these in words of its own."""
+    return [column for column in columns if column.type != NANOSECONDS]
 
 
 @lru_cache(maxsize=20_000)
 def _of_orc(file: SourceFile) -> Sequence[Column]:
-    """Numbers and days: of instants and texts both libraries do not say the same."""
     from pyarrow import ArrowException
     from pyarrow.orc import ORCFile
 
     try:
         with file.opened() as opened:
-            columns = arrow_columns(ORCFile(opened).schema)
+            return arrow_columns(ORCFile(opened).schema)
     except UnreachableError:
         raise
-    except (ArrowException, OSError, UnicodeError):  # whoever reads it says so
-        return ()
-    return [c for c in columns if c.type in _OF_ORC or decimal_parts(c.type)]
+    except OSError as error:
+        if error.errno is not None:  # the disk's; Arrow has none for a file that is no ORC
+            raise
+    except (ArrowException, UnicodeError):
+        pass
+    return ()  # whoever reads it says what is wrong

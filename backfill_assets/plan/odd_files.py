@@ -133,10 +133,16 @@ def _lacks(
 
 
 def _read_type(source: Source, column: str, there: Sequence[FileColumns]) -> str | None:
-    """As which type Spark reads a column: that of the first file, or the declared one where it is wider."""
+    """As which type Spark reads a column: that of the first file, or the declared one where it is wider, or that of
+    more files."""
     first = there[0].columns.get(column)
     said = next((c.type for c in source.columns if c.name.lower() == column), None)
-    return said if first and said and widens(first, said) else first or said
+    if said and said.startswith(("char", "varchar")):
+        said = "string"
+    if first is None or said is None:
+        return first or said
+    types = [file.columns.get(column) for file in there]
+    return said if widens(first, said) or types.count(said) > types.count(first) else first
 
 
 def _unread(source: Source, column: str, hit: Sequence[FileColumns], there: Sequence[FileColumns]) -> list[FileColumns]:
@@ -160,7 +166,8 @@ def _of_another_type(
         readers,
         what=f"{_files(others)} of {source.name} cannot be read by {listed(readers)}: {column} is "
         f"{others[0].columns[low]} there, and {_read_type(source, low, there)} is read",
-        why=f"Spark takes the types of {there[0].name} for those of all files, but for wider ones that are declared",
+        why=f"Spark takes the types of {there[0].name} for those of all files, but for declared ones that are wider, "
+        "or that more files have",
         fix=fix,
     )
 

@@ -151,9 +151,10 @@ def came_between(project: Project, history: History, reach: Mapping[str, timedel
 def reads_back(project: Project, model: str, source: str, reach: Mapping[str, timedelta], *logic: str) -> timedelta:
     """How much earlier than it says what came to a source may belong: as far as intervals of the model read it after
     their end, by the loaded query. All that `reach` says of the model where nobody can tell, or rows are of other
-    `logic`."""
+    `logic`, or of another text that counts as the loaded one."""
     window = reach.get(model, timedelta())
-    said = project.reads_until.get(model, {}) if {*logic} == {project.fingerprints.get(model)} else {}
+    known = {*logic} == {project.fingerprints.get(model)} and model not in project.overrides
+    said = project.reads_until.get(model, {}) if known else {}
     return timedelta(seconds=said[source]) if window and source in said else window
 
 

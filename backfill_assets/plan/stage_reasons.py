@@ -50,6 +50,11 @@ def nothing_over(model: Model, now: datetime) -> str:
     return "what it reads has no rows of it" if model.expected(now) else "no interval of it is over yet"
 
 
+_RED, _OLDER = "is red", "still has rows of the previous logic"
+_EMPTY = "is declared empty"
+"""What there is to know of a model of which nothing is missing."""
+
+
 def replaced_reason(facts: Facts, model: Model, patches: Mapping[str, Patch]) -> str:
     """Why what is shown of a model is computed again beside: it is of older logic, or was computed from such rows.
     `patches` are of all that is computed again so."""
@@ -66,18 +71,16 @@ def kept_reason(project: Project, facts: Facts, name: str, change: TableChange, 
     if about and change.category is Category.UNCHANGED:
         return f"declared equivalent (same_as{f' of {about[0]}' if about[0] != name else ''})"
     if empty:
-        return f"complete; {empty} is declared empty, and is never published"
+        return f"complete; {empty} {_EMPTY}, and is never published"
     pointer = facts.environment.pointers.get(name)
     if change.category in (Category.NEW, Category.UNCHANGED):
         adopted = pointer.segments.adopted.covers if pointer else NOTHING
-        if adopted:
-            return adopted_note(project.models[name], adopted)
-        older = computed_by_older_logic(pointer) if not facts.keeps_older else NOTHING
-        replaced = "a plan without --start and --end replaces it as a whole"
-        stays = f"complete; {older} still has rows of the previous logic: {replaced}"
+        older = computed_by_older_logic(pointer) if pointer and not facts.keeps_older else NOTHING
         failed = facts.standing.get(name, ShownState()).failed
-        red = f"complete; {failed} is red, and stays shown"
-        return stays if older else red if failed else "complete and audited"
+        said = [adopted_note(project.models[name], adopted).removeprefix("complete; ")] if adopted else []
+        said += [f"{older} {_OLDER}: a plan without --start and --end replaces it as a whole"] if older else []
+        said += [f"{failed} {_RED}, and stays shown"] if failed else []
+        return "; ".join(("complete", *said)) if said else "complete and audited"
     if pointer and pointer.version == project.fingerprints[name]:
         return "only its view changes: the tables stay, nothing to compute"
     if release := reverts(project, facts, name):
@@ -90,7 +93,8 @@ def kept_reason(project: Project, facts: Facts, name: str, change: TableChange, 
 
 def noted_of_complete(kept: Mapping[str, str]) -> list[str]:
     """Of models that are complete, what their reason says besides: red days, older logic, declared empty."""
-    return [f"{name}: {reason}" for name, reason in kept.items() if reason.startswith("complete; ")]
+    marks = (_RED, _OLDER, _EMPTY)
+    return [f"{name}: {reason}" for name, reason in kept.items() if any(mark in reason for mark in marks)]
 
 
 def _corrected(project: Project, facts: Facts, name: str, release: str) -> Ranges:

@@ -26,7 +26,7 @@ def missing_names(
     if found is None or not all(tables.values()):
         return
     name = found[1].casefold()
-    if any(name == column.casefold() for columns in tables.values() for column in columns):
+    if name == "_metadata" or any(name == column.casefold() for columns in tables.values() for column in columns):
         return
     for file, text in model.files.items():
         if line := _named_at(text, name):

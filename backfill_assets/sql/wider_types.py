@@ -1,4 +1,4 @@
-"""Of which plain types can files be read as which others? As wider ones, without a cast."""
+"""Of which plain types can files be read as which others, each value being the same?"""
 
 from __future__ import annotations
 
@@ -13,9 +13,14 @@ _AS_STORED = frozenset(
 """Stored alike, and meant alike."""
 _DIGITS = {**dict.fromkeys(INTEGERS, 10), "bigint": 20}
 """The digits that how Parquet stores whole numbers may need."""
+_VALUES = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+"""The digits of the largest."""
 _MOST_DIGITS = 38
 _CAST = frozenset({("date", "timestamp")})
 """Keeps every value, but no reader does it."""
+_PLAIN = frozenset({*INTEGERS, "float", "double", "date", "timestamp", "timestamp_ntz", "string", "binary", "boolean"})
+UNSIGNED = {"uint8": "smallint", "uint16": "int", "uint32": "bigint", "uint64": "decimal(20,0)"}
+"""What Spark takes numbers of Parquet without a sign for."""
 
 
 def widens(found: str, said: str) -> bool:
@@ -57,19 +62,70 @@ def wider_than(types: Collection[str]) -> str | None:
 
 
 def is_read_as(found: str, said: str) -> bool:
-    """Whether Spark's Parquet readers read a column of the one type as the other, each value being the same.
+    """Whether Spark's Parquet readers read a column of the one type as the other, each value being the same; yes of
+    what is no plain type, which nobody here knows.
 
     Tried with both readers, of Spark 4.2. All else they refuse, or read as it is stored: a decimal without its point, a
     date as a number, an int as its last byte.
 
     >>> [is_read_as("decimal(9,2)", said) for said in ("decimal(9,2)", "decimal(12,2)", "int", "double", "bigint")]
     [True, True, False, False, False]
-    >>> is_read_as("decimal(9,0)", "int"), is_read_as("decimal(18,0)", "int"), is_read_as("decimal(18,0)", "bigint")
-    (True, False, True)
     >>> is_read_as("date", "int"), is_read_as("int", "date"), is_read_as("int", "smallint"), is_read_as("int", "bigint")
     (False, False, False, True)
+    >>> is_read_as("uint32", "bigint"), is_read_as("uint32", "decimal(22,2)"), is_read_as("uint8", "int")
+    (True, False, True)
+    >>> is_read_as("string", "string collate UTF8_LCASE"), is_read_as("bigint", "interval day")
+    (True, True)
     """
-    if found == said or widens(found, said) or (found, said) in _AS_STORED:
+    said = said.partition(" collate ")[0]
+    if not _is_plain(said):
         return True
-    whole = decimal_parts(found)
-    return bool(whole) and whole[1] == 0 and whole[0] <= {"int": 9, "bigint": 18}.get(said, 0)
+    if found in UNSIGNED:
+        own = UNSIGNED[found]
+        return said == own or (own in INTEGERS and said in INTEGERS and widens(own, said))
+    return found == said or widens(found, said) or (found, said) in _AS_STORED
+
+
+def is_stored_as(found: str, said: str) -> bool:
+    """Whether a decimal without places is read as a whole number, where it is stored as one: else readers refuse it.
+
+    >>> is_stored_as("decimal(9,0)", "int"), is_stored_as("decimal(18,0)", "int"), is_stored_as("decimal(9,2)", "int")
+    (True, False, False)
+    """
+    parts = decimal_parts(found)
+    return parts is not None and parts[1] == 0 and parts[0] <= {"int": 9, "bigint": 18}.get(said, 0)
+
+
+def keeps_numbers(found: str, said: str) -> bool:
+    """Whether numbers of the one type are the same as the other's; yes where one of them is no number. ORC files are
+    read by a conversion, which makes NULL of what is too large, and 12 of 12.50.
+
+    >>> [keeps_numbers("int", said) for said in ("bigint", "smallint", "decimal(12,2)", "decimal(9,2)", "double")]
+    [True, False, True, False, True]
+    >>> [keeps_numbers("decimal(9,2)", said) for said in ("int", "decimal(9,4)", "float", "decimal(11,4)", "string")]
+    [False, False, False, True, True]
+    >>> keeps_numbers("double", "float"), keeps_numbers("date", "timestamp"), keeps_numbers("smallint", "decimal(9,2)")
+    (False, True, True)
+    """
+    here, there = _number(found), _number(said)
+    if here is None or there is None or found == said or said == "double":
+        return True
+    if here == _FLOATING or there == _FLOATING:
+        return found in INTEGERS and said == "float"
+    return there[0] >= here[0] and there[1] >= here[1]
+
+
+_FLOATING = (-1, -1)
+
+
+def _number(type_: str) -> tuple[int, int] | None:
+    """Digits before and after the point; None of what is no number."""
+    if type_ in ("float", "double"):
+        return _FLOATING
+    if parts := decimal_parts(type_):
+        return parts[0] - parts[1], parts[1]
+    return (_VALUES[type_], 0) if type_ in _VALUES else None
+
+
+def _is_plain(type_: str) -> bool:
+    return type_ in _PLAIN or decimal_parts(type_) is not None

@@ -145,6 +145,23 @@ def test_files_of_another_type_are_not_read_as_something_else(
         assert said.why.startswith("c is ") and " in 2.parquet of shop.bills, and " in said.why
 
 
+@pytest.mark.parametrize("odd", [pa.array([Decimal("12.50")], pa.decimal128(9, 2)), pa.array([12.9])])
+def test_the_first_file_may_be_the_odd_one(spark: SparkSession, tmp_path: Path, odd: pa.Array) -> None:
+    """Where more files have the type that is declared: 12 was read of its 12.50, and the others were refused."""
+    for number, values in ((1, odd), (2, pa.array([7], pa.int32())), (3, pa.array([8], pa.int32()))):
+        columns = {"at": pa.array([number], pa.int32()), "c": values}
+        pq.write_table(pa.table(columns), tmp_path / f"{number}.parquet", store_decimal_as_integer=True)
+    found = frame(spark, tmp_path, at="int", c="int")
+    assert sorted(row["c"] for row in found.where("at > 1").collect()) == [7, 8]
+    with pytest.raises(Exception, match=r"in 1\.parquet of shop\.bills, and int is read"):
+        found.collect()
+
+
+def test_texts_with_a_collation(spark: SparkSession, tmp_path: Path) -> None:
+    spark.sql("SELECT 'x' COLLATE UTF8_LCASE AS c").write.parquet(str(tmp_path / "data"))
+    assert frame(spark, tmp_path / "data").where("c = 'X'").count() == 1
+
+
 def test_files_of_types_that_are_stored_and_meant_alike(spark: SparkSession, tmp_path: Path) -> None:
     """They are read as before."""
     for name, plain, zone, text in (
@@ -192,3 +209,12 @@ def test_orc_files_of_another_type(
     assert [row["c"] for row in found.where("at < 2").collect()] == [few]
     with pytest.raises(Exception, match="SOURCE_FILE_OF_ANOTHER_TYPE"):
         found.collect()
+
+
+def test_orc_files_that_are_converted(spark: SparkSession, tmp_path: Path) -> None:
+    """With the same value, they are read as before."""
+    written(tmp_path, "1.orc", s=pa.array(["x"]), d=pa.array([0.5]), n=pa.array([Decimal("1.25")], pa.decimal128(9, 2)))
+    small = {"s": pa.array([5]), "d": pa.array([Decimal("1.20")], pa.decimal128(9, 2)), "n": pa.array([7], pa.int16())}
+    written(tmp_path, "2.orc", **small)
+    rows = {tuple(row) for row in frame(spark, tmp_path, "orc", s="string", d="double", n="decimal(9,2)").collect()}
+    assert rows == {("x", 0.5, Decimal("1.25")), ("5", 1.2, Decimal("7.00"))}

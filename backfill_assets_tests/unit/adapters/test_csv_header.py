@@ -209,6 +209,7 @@ def test_quotes_within_quotes(tmp_path: Path, line: str, options: dict[str, str]
         ("at,net\n", {}, False),
         ("2024-01-01,1,2\n", {}, False),
         ("", {}, False),
+        ("at,net,vat\n", {"mode": "dropmalformed"}, False),  # that line goes
     ],
 )
 def test_a_header_that_nobody_told_of(tmp_path: Path, text: str, options: dict[str, str], named: bool) -> None:
@@ -216,6 +217,13 @@ def test_a_header_that_nobody_told_of(tmp_path: Path, text: str, options: dict[s
     write(tmp_path, a=text)
     one = source(tmp_path)
     assert begins_with_names(replace(one, options=options), files_at(str(tmp_path))[0]) is named
+
+
+def test_one_word_may_be_a_value(tmp_path: Path) -> None:
+    write(tmp_path, a="status\nnew\n")
+    [file] = files_at(str(tmp_path))
+    assert not begins_with_names(replace(source(tmp_path, ("status", "string")), options={}), file)
+    assert begins_with_names(replace(source(tmp_path, ("status", "int")), options={}), file)
 
 
 def test_what_folders_hold_is_in_no_header(tmp_path: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -12,9 +15,10 @@ import pyarrow.orc as po
 import pyarrow.parquet as pq
 import pytest
 
-from backfill_assets.adapters import types_of_files
-from backfill_assets.adapters.source_files import files_at
-from backfill_assets.adapters.types_of_files import MARK, by_other_types, refusal
+from backfill_assets.adapters.parquet_footer import parquet_footer
+from backfill_assets.adapters.source_files import SourceFile, files_at
+from backfill_assets.adapters.types_of_files import MARK, refusal, types_of_files
+from backfill_assets.core.errors import TransientBuildError
 from backfill_assets.core.model import Source
 
 READ = {"id": "bigint", "net": "int", "at": "timestamp"}
@@ -32,8 +36,8 @@ def written(folder: Path, name: str, **columns: pa.Array) -> None:
     (po if name.endswith(".orc") else pq).write_table(pa.table(columns), folder / name)
 
 
-def told(folder: Path, format: str = "parquet") -> dict[str, tuple[tuple[str, str], ...]]:
-    found = by_other_types(source(folder, format), files_at(str(folder)), READ)
+def told(folder: Path, format: str = "parquet", **read: str) -> dict[str, tuple[tuple[str, str], ...]]:
+    found = types_of_files(source(folder, format), files_at(str(folder))).by_others(READ | read)
     return {"/".join(file.inside): others for others, files in found.items() for file in files}
 
 
@@ -45,7 +49,7 @@ def told(folder: Path, format: str = "parquet") -> dict[str, tuple[tuple[str, st
         ({"at": pa.array([datetime(2024, 1, 2)], pa.timestamp("us"))}, ()),
         ({"NET": NET}, (("net", "decimal(9,2)"),)),
         ({"net": pa.array([1], pa.int64()), "id": pa.array(["1"])}, (("id", "string"), ("net", "bigint"))),
-        ({"net": pa.array([1], pa.uint32())}, (("net", "bigint"),)),
+        ({"net": pa.array([1], pa.uint32())}, (("net", "uint32"),)),
         ({"net": pa.array([1], pa.uint16())}, ()),
         ({"net": pa.array([[1]])}, ()),  # nobody knows what is in there
     ],
@@ -65,6 +69,38 @@ def test_what_a_folder_says_counts(tmp_path: Path) -> None:
     assert told(tmp_path) == {"net=3/1.parquet": ()}
 
 
+@pytest.mark.parametrize("read", ["string collate UTF8_LCASE", "interval day to second", "array<int>", "time(6)"])
+def test_types_that_nobody_here_knows_are_left_to_spark(tmp_path: Path, read: str) -> None:
+    written(tmp_path, "1.parquet", **PLAIN | {"net": pa.array(["x"])})
+    assert told(tmp_path, net=read) == {"1.parquet": ()}
+
+
+def test_decimals_without_places_may_be_stored_as_whole_numbers(tmp_path: Path) -> None:
+    """As Spark writes them; another writer's are refused by Spark."""
+    written(tmp_path, "1.parquet", **PLAIN | {"net": NET.cast(pa.decimal128(9, 0), safe=False)})
+    assert told(tmp_path) == {"1.parquet": ()}
+
+
+@pytest.mark.parametrize("name", ["1.parquet", "1.orc"])
+def test_a_file_that_cannot_be_read_just_now(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The batch fails, for now: nothing is concluded of the file, and nothing is remembered."""
+    written(tmp_path, name, **PLAIN | {"net": NET})
+    format = name.partition(".")[2]
+
+    @contextmanager
+    def refused(_: object) -> Generator[None]:
+        raise OSError(errno.EMFILE, "Too many open files")
+        yield
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SourceFile, "opened", refused)
+        with pytest.raises(TransientBuildError, match="cannot be looked into"):
+            told(tmp_path, format)
+        if format == "parquet":
+            assert parquet_footer(files_at(str(tmp_path))[0], "at") is None, "a plan goes on"
+    assert told(tmp_path, format) == {name: (("net", "decimal(9,2)"),)}
+
+
 def test_files_that_cannot_be_read_say_nothing(tmp_path: Path) -> None:
     """Whoever reads them says what is wrong with them."""
     (tmp_path / "1.parquet").write_text("none")
@@ -79,17 +115,19 @@ def test_nanoseconds_are_left_to_spark(tmp_path: Path) -> None:
 
 
 def test_orc(tmp_path: Path) -> None:
-    """Of its instants nothing is said: Arrow calls those without a zone that Spark reads in one."""
+    """Spark converts its values: what becomes of other things than numbers is told by looking."""
     written(tmp_path, "1.orc", **PLAIN)
     written(tmp_path, "2.orc", **PLAIN | {"net": NET, "at": pa.array([datetime(2024, 1, 2)], pa.timestamp("us"))})
     assert told(tmp_path, "orc") == {"1.orc": (), "2.orc": (("net", "decimal(9,2)"),)}
+    assert told(tmp_path, "orc", net="string") == dict.fromkeys(("1.orc", "2.orc"), ())
+    assert told(tmp_path, "orc", net="decimal(12,2)") == dict.fromkeys(("1.orc", "2.orc"), ())
 
 
 def test_of_very_many_files_the_newest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in (1, 2, 3):
         written(tmp_path, f"{number}.parquet", **PLAIN | {"net": NET})
         os.utime(tmp_path / f"{number}.parquet", (number, number))
-    monkeypatch.setattr(types_of_files, "_MOST_FILES", 2)
+    monkeypatch.setattr("backfill_assets.adapters.types_of_files._MOST_FILES", 2)
     assert told(tmp_path) == {"1.parquet": ()} | dict.fromkeys(("2.parquet", "3.parquet"), (("net", "decimal(9,2)"),))
 
 

@@ -117,6 +117,16 @@ def test_a_type_that_is_wider_than_each_is_proposed() -> None:
     assert odd_files(project, plan, {"raw": zones}) == ()
 
 
+def test_the_first_file_may_be_the_odd_one() -> None:
+    """Where more files have the declared type; what is declared as varchar is read as the text that it is."""
+    project, plan = planned(reads="amount")
+    files = [a_file("a", "01", amount="decimal(9,2)"), *(a_file(n, "02", amount="double") for n in "bc")]
+    [found] = odd_files(project, plan, {"raw": files})
+    assert found.what == "a of raw cannot be read by d: Amount is decimal(9,2) there, and double is read"
+    project, plan = planned("parquet", ("amount", "varchar(10)"), reads="amount")
+    assert odd_files(project, plan, {"raw": [a_file("a", "01"), a_file("b", "02", amount="string")]}) == ()
+
+
 FINER = a_file("b", "02", id="int", amount="double", at=NANOSECONDS)
 
 

@@ -42,6 +42,7 @@ def test_a_misspelt_column_is_told_with_its_line(tmp_path: Path, body: str) -> N
         '    return events.select("ds", F.sum("clicks").alias("roi"))\n',
         '    return events.withColumn("roi", F.col("spend") / F.col("clicks")).where(F.col("roi") > 0)\n',
         '    return events.select("DS", F.col("Clicks").alias("roi"))\n',
+        '    return events.select("ds", F.col("_metadata").alias("roi"))\n',
         # There, and SQLFrame cannot tell it: no word about names.
         '    return events.transform(lambda e: e.select("ds", F.sum("clicks").alias("roi")))\n',
     ],

@@ -13,7 +13,7 @@ from backfill_assets.build.apply import apply
 from backfill_assets.build.ledger_edits import withdraw
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Interval, Ranges, utc
-from backfill_assets.core.model import Source
+from backfill_assets.core.model import Override, Source
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments, adopted_of
 from backfill_assets.plan import older_sources
@@ -155,6 +155,8 @@ def test_it_reaches_as_far_back_as_the_query_reads(world: World, seconds: float,
     assert reads_back(project, "a", "raw", {"a": other}, "a-1") == other
     assert reads_back(project, "a", "raw", {"a": other}, "a-2", "a-1") == other
     assert reads_back(project, "a", "raw", {}, "a-2") == timedelta()
+    text = Override(model="a", version="1", code="", columns=(), reason="", place="")
+    assert reads_back(replace(project, overrides={"a": text}), "a", "raw", {"a": other}, "a-2") == other
 
 
 def test_it_is_told_while_other_days_are_missing(world: World) -> None:
