@@ -232,13 +232,16 @@ def everything(job: Job) -> None:
 
 
 def open_session(warehouse: Path) -> SparkSession:
-    """A session with the configuration of SPARK_CONF_DIR; BENCH_JARS are Delta's jars, on the class path."""
+    """A session with the configuration of SPARK_CONF_DIR; BENCH_JARS are Delta's jars, on the class path, BENCH_SPARK
+    (JSON) what else is set."""
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("by hand").config("spark.sql.warehouse.dir", f"{warehouse.resolve()}/spark")
     if jars := os.environ.get("BENCH_JARS"):
         builder = builder.config("spark.jars.packages", "").config("spark.driver.extraClassPath", jars)
+    for name, value in json.loads(os.environ.get("BENCH_SPARK", "{}")).items():
+        builder = builder.config(name, value)
     return builder.getOrCreate()
 
 

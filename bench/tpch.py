@@ -24,9 +24,12 @@ from _measure import Run, adopt_orphans, machine, median, run, spread, verdict
 from deltalake import DeltaTable
 
 from backfill_assets.adapters.machine import conf_dir, delta_jars
+from backfill_assets_tests.local_cluster import a_spark_home
 
 HERE = Path(__file__).resolve().parent
 MODEL = "order_values"
+MEMORY = 4096
+"""MiB of an executor."""
 COLUMNS = "ds, order_key, customer_key, priority, lines, quantity, revenue"
 
 SOURCES = """\
@@ -62,16 +65,28 @@ GROUP BY ALL
 
 
 class Bench:
-    """The folders of one run and the commands in them. `size`: intervals a batch; None: what a plan finds."""
+    """The folders of one run and the commands in them. `size`: intervals a batch; None: what a plan finds. `executors`:
+    processes of one core each beside the driver, for both; 0: Spark runs in the driver, with all cores."""
 
-    def __init__(self, work: Path, scale: float, size: int | None) -> None:
+    def __init__(self, work: Path, scale: float, size: int | None, executors: int = 0) -> None:
         self.work = work.resolve()
         self.data = make_data(self.work / f"tpch-{scale:g}", scale)
         self.project = make_project(self.work / "tpch", self.data, size)
+        self.spark_home = {}
         self.ours, self.hand = self.work / "tpch-ours", self.work / "tpch-hand"
         conf = conf_dir(self.project)
         jars = os.pathsep.join(str(jar) for jar in delta_jars(conf))
         self.by_hand = dict(os.environ) | {"SPARK_CONF_DIR": str(conf), "BENCH_JARS": jars}
+        if executors:
+            spark = {
+                "spark.master": f"local-cluster[{executors},1,{MEMORY}]",
+                "spark.executor.memory": f"{MEMORY}m",
+                "spark.executor.extraClassPath": jars,
+            }
+            (self.project / "backfill.yml").write_text(json.dumps({"name": "tpch", "spark": spark}))
+            shutil.rmtree(self.work / "spark-home", ignore_errors=True)
+            self.spark_home = {"SPARK_HOME": str(a_spark_home(self.work))}
+            self.by_hand |= self.spark_home | {"BENCH_SPARK": json.dumps(spark)}
 
     def apply(self, *options: str) -> Run:
         """A build of a fresh warehouse."""
@@ -102,7 +117,8 @@ class Bench:
 
     def _ours(self, *command: str) -> Run:
         log = self.work / "logs" / f"tpch_{command[0]}.log"
-        return run([BACKFILL, *command], env=environment(self.project, self.ours), log=log, allowed=(0, 3))
+        env = environment(self.project, self.ours) | self.spark_home
+        return run([BACKFILL, *command], env=env, log=log, allowed=(0, 3))
 
 
 def make_data(folder: Path, scale: float) -> Path:
@@ -144,12 +160,13 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1, help="TPC-H's scale factor (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=1, help="default: %(default)s")
     parser.add_argument("--batch-size", type=int, help="what the header says; without it, what the plan finds")
+    parser.add_argument("--executors", type=int, default=0, help="processes of one core each, 0: the driver alone")
     parser.add_argument("--work", type=Path, default=Path(".backfill/bench"), help="default: %(default)s")
     parser.add_argument("--check", action="store_true", help="exit with 1 when the target is missed")
     chosen = parser.parse_args()
     adopt_orphans()
     print(machine())
-    bench = Bench(chosen.work, chosen.scale, chosen.batch_size)
+    bench = Bench(chosen.work, chosen.scale, chosen.batch_size, chosen.executors)
     ours: list[Run] = []
     hand: list[Run] = []
     for number in range(1, chosen.rounds + 1):

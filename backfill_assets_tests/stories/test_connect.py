@@ -19,6 +19,8 @@ from pathlib import Path
 from subprocess import Popen
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pyspark
 import pytest
 
@@ -136,6 +138,26 @@ def expected_scores(root: Path, factor: int) -> pd.DataFrame:
 
 
 @pytest.mark.extended
+def test_a_file_of_another_type(server: Server, tmp_path: Path) -> None:
+    """The server reads it as little as a session of one's own; the other days are built."""
+    (tmp_path / "data" / "ev").mkdir(parents=True)
+    for day, values in ((1, pa.array([5], pa.int32())), (2, pa.array([Decimal("12.50")], pa.decimal128(9, 2)))):
+        rows = pa.table(
+            {"at": pa.array([datetime(2024, 1, day, 9, tzinfo=UTC)], pa.timestamp("us", "UTC")), "n": values}
+        )
+        pq.write_table(rows, tmp_path / "data" / "ev" / f"{day}.parquet", store_decimal_as_integer=True)
+    header = "/*\nstart: 2024-01-01\nowner: ana@example.com\ngrain: [ds]\n*/\n"
+    query = "SELECT CAST(at AS DATE) AS ds, max(n) AS n FROM raw.ev WHERE at >= :start AND at < :end GROUP BY 1"
+    sources = "sources:\n  - {name: raw.ev, format: parquet, path: data/ev, time_column: at}\n"
+    spark = {"spark.remote": server.url}
+    root = write_project(tmp_path, {"daily.sql": header + query}, sources=sources, clock="2024-01-03", spark=spark)
+    said = run(root, "apply", code=3)
+    assert "daily  1 of 2 days green" in said.out
+    assert "why: n is decimal(9,2) in 2.parquet of raw.ev, and int is read of all its files" in said.out
+    table = open_table(path_of(Context.open(root), "daily"))
+    assert table is not None and table.to_pandas()["n"].tolist() == [5]
+
+
 def test_a_project_on_a_server(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its rows are right, whatever else the server does; what it shows is nobody else's to see or to change."""
     monkeypatch.setattr(remote_session, "_RETRIES", 1)
