@@ -93,12 +93,7 @@ def _columns(source: Source, file: SourceFile) -> Sequence[Column]:
         return _of_orc(file)
     footer = read_footer(file, source.time_column)
     columns = footer.columns if footer else None
-    return columns if columns and all(c.type != NANOSECONDS for c in columns) else _without_nanoseconds(columns or ())
-
-
-def _without_nanoseconds(columns: Sequence[Column]) -> Sequence[Column]:
-    """Spark refuses these in words of its own."""
-    return [column for column in columns if column.type != NANOSECONDS]
+    return [c for c in columns or () if c.type != NANOSECONDS]  # Spark refuses these in words of its own
 
 
 @lru_cache(maxsize=20_000)
