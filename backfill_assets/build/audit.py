@@ -118,7 +118,7 @@ def _audit_alike(worker: Worker, table: _Table, have: Coverage, ranges: Ranges, 
             intervals=pending.count(model.cadence),
             seconds=time.monotonic() - began,
             red=red(results),
-            warned=Ranges.of(r.interval for r in results if not r.passed and not r.blocking),
+            warned=len({r.interval for r in results if not r.passed and not r.blocking}),
         )
     )
 

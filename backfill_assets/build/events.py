@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from backfill_assets.core.intervals import NOTHING, Interval, Ranges
+from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.entries import Entry
 
@@ -83,19 +83,19 @@ class EngineRestarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audited:
-    """Built intervals have their verdicts. `red` are those in which a blocking audit failed, `warned` those in which
+    """Built intervals have their verdicts. `red` are those in which a blocking audit failed, `warned` says in how many
     another one did."""
 
     model: str
     intervals: int
     seconds: float
     red: Ranges
-    warned: Ranges = NOTHING
+    warned: int = 0
 
     @property
     def verdict(self) -> str:
         """Where none is red: whether there is anything to be looked at."""
-        return f"green, with warnings on {self.warned}" if self.warned else "all green"
+        return f"all green, {self.warned:,} with a warning" if self.warned else "all green"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
