@@ -30,7 +30,7 @@ from backfill_assets.adapters.source_pins import digest_of
 from backfill_assets.adapters.source_table import source_table
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import StateError
-from backfill_assets.core.intervals import LATEST, NOTHING, Interval, Ranges, utc
+from backfill_assets.core.intervals import LATEST, NOTHING, Cadence, Interval, Ranges, utc
 from backfill_assets.core.model import Source
 from backfill_assets.plan.source_history import SourceChange, SourceHistory
 from backfill_assets.project.object_store import arrow_path, reaching
@@ -75,11 +75,11 @@ def _delta(source: Source, path: str, since: int) -> SourceHistory:
     first = _first(path, known) if described else table
     renamed = _renamed(first, described) if described else {}
     for number, actions in raw:
-        touched = reader.commit(actions)
+        touched, coarse = reader.commit(actions)
         if number in renamed:
             changes.append(SourceChange(name=f"commit {number} ({renamed[number]})", commit=number, touches=None))
         elif touched != NOTHING:
-            changes.append(SourceChange(name=f"commit {number}", commit=number, touches=touched))
+            changes.append(SourceChange(name=f"commit {number}", commit=number, touches=touched, coarse=coarse))
     tables = [(number, str(said["id"])) for number, said in described]
     if first is not None:
         tables.insert(0, (known, str(first.metadata().id)))
@@ -139,8 +139,9 @@ class _Spans:
         self._seen: dict[str, Ranges | None] = {}
         self._older: Mapping[str, Ranges | None] | None = None
 
-    def commit(self, actions: list[dict[str, Any]]) -> Ranges | None:
-        """What a commit touched; None when one of its files does not say, nothing when it changed no rows."""
+    def commit(self, actions: list[dict[str, Any]]) -> tuple[Ranges | None, bool]:
+        """What a commit touched; None when one of its files does not say, nothing when it changed no rows. And whether
+        a file of it is of several days."""
         found: list[Ranges | None] = []
         for action in actions:
             if (add := action.get("add")) is not None:
@@ -150,9 +151,10 @@ class _Spans:
                     found.append(said)
             elif (remove := action.get("remove")) is not None and remove.get("dataChange", True):
                 found.append(self._removed(remove))
-        if any(f is None for f in found):
-            return None
-        return Ranges.of(i for ranges in found if ranges is not None for i in ranges)
+        said = [ranges for ranges in found if ranges is not None]
+        if len(said) < len(found):
+            return None, False
+        return Ranges.of(i for ranges in said for i in ranges), any(map(_of_several_days, said))
 
     def _removed(self, remove: Mapping[str, Any]) -> Ranges | None:
         if (said := self._said(remove)) is not None:
@@ -207,7 +209,10 @@ def _files(source: Source, root: str, known: KnownDays | None) -> SourceHistory:
         return SourceHistory(unwatched=f"it has more than {MOST_FILES} files: to look at each takes too long")
     days = days_of_files(source, files, known) if source.time_column is not None else {}
     said = {file: _days_by_name(file) if (span := days.get(file)) is None else span for file in files}
-    changes = [SourceChange(name="/".join(f.inside), touches=span, at=f.written) for f, span in said.items()]
+    changes = [
+        SourceChange(name="/".join(f.inside), touches=s, at=f.written, coarse=s is not None and _of_several_days(s))
+        for f, s in said.items()
+    ]
     return SourceHistory(changes=changes, digest=digest_of(files))
 
 
@@ -220,3 +225,7 @@ def _days_by_name(file: SourceFile) -> Ranges | None:
             continue
         return Ranges((Interval(start, start + timedelta(days=1)),))
     return None
+
+
+def _of_several_days(span: Ranges) -> bool:
+    return span.count(Cadence.DAILY) > 1

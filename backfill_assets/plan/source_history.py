@@ -33,6 +33,8 @@ class SourceChange:
     commit: int = -1
     at: datetime | None = None
     """Of a file: when it was written."""
+    coarse: bool = False
+    """Whether a file of it has rows of several days, and does not say which of them are others now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, cast
 
-from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import STABLE_KEY, Model
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment, Segments, is_adopted, logic_of
@@ -221,7 +221,7 @@ def _of_source(
                     named.setdefault(change.name, []).extend(met)
             if vague:
                 found.vague.add(source)
-            if any(c.at is not None and c.touches and c.touches.count(Cadence.DAILY) > 1 for c in changes):
+            if any(change.coarse and change.name in named for change in changes):
                 found.coarse.add(source)
     return Ranges.of(parts)
 

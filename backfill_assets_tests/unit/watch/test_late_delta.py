@@ -134,6 +134,20 @@ def test_rows_that_changed(tmp_path: Path) -> None:
     assert lookout.late()["daily"] == "2024-01-07"
 
 
+def test_one_file_of_several_days_is_said_to_be_coarse(tmp_path: Path) -> None:
+    """As a compacted table has them: of one that is written again nobody knows which of its days are others now."""
+    place = tmp_path / "raw"
+    write_deltalake(place, rows(*(f"2024-01-{day:02}T10:00" for day in range(1, 11))))
+    lookout = Lookout(a_model("daily", "raw"), source=delta(place))
+    lookout.release()
+    DeltaTable(place).delete("n = 4")
+    [late] = late_sources(lookout.look())
+    assert str(late.intervals) == "2024-01-01..2024-01-10"
+    assert late.what.endswith(
+        "; of a file of raw only the first and the last day are known, so all in between are named"
+    )
+
+
 def test_a_table_that_was_made_anew(tmp_path: Path) -> None:
     """The commits that were read are not there any more: everything is named, and why."""
     lookout = a_lookout(tmp_path / "raw")
