@@ -14,8 +14,10 @@ from urllib.parse import unquote, urlsplit
 
 from backfill_assets.adapters.batch_rows import comparable, content_hash
 from backfill_assets.adapters.durable import sync_commits
+from backfill_assets.adapters.inputs import EVOLVING, folder_frame
 from backfill_assets.adapters.spark_errors import causes, spark_reason
 from backfill_assets.adapters.table_log import batch_metadata, data_commit, history
+from backfill_assets.adapters.types_of_files import other_type
 from backfill_assets.adapters.version_table import create_version_table, in_interval
 from backfill_assets.build.engine import Job
 from backfill_assets.core.errors import StateError
@@ -25,7 +27,6 @@ from backfill_assets.sql.text import quoted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FORMATS = ("parquet", "orc")
 """What files of a folder that is no Delta table may be."""
 Rows = Mapping["datetime | None", int]
 
@@ -62,10 +63,11 @@ def find_table(spark: SparkSession, text: str, root: Path) -> TablePlace:
             kinds = {file.suffix[1:] for file in folder.rglob("*") if file.is_file() and file.name[0] not in "._"}
         except OSError as error:
             raise StateError(f"{folder} cannot be read", why=str(error), fix="correct the path") from None
-        if len(kinds) != 1 or not kinds <= set(FORMATS):
+        if len(kinds) != 1 or not kinds <= EVOLVING:
+            known = " and ".join(sorted(EVOLVING, reverse=True))
             raise StateError(
                 f"nobody can tell what table {folder} is",
-                why=f"its files are {', '.join(sorted(kinds)) or 'none'}; known are Delta, {' and '.join(FORMATS)}",
+                why=f"its files are {', '.join(sorted(kinds)) or 'none'}; known are Delta, {known}",
                 fix="write it as one of these, or name a table of the catalog, whatever its format",
             )
         return TablePlace(text=text, format=kinds.pop(), location=str(folder))
@@ -95,9 +97,10 @@ def reading(table: str) -> Generator[None]:
 
         if not isinstance(error, PySparkException | Py4JError):
             raise
+        found = causes(error)
         raise StateError(
             f"{table} cannot be read",
-            why=spark_reason(causes(error)),
+            why=other_type("\n".join(cause.message for cause in found)) or spark_reason(found),
             fix="bring its files back, or mend them, and run it again",
         ) from None
 
@@ -110,7 +113,7 @@ def frame_of(spark: SparkSession, place: TablePlace) -> DataFrame:
         return spark.sql(f"SELECT * FROM {name} VERSION AS OF {commit}")
     if place.table:
         return spark.table(_name(place.table))
-    return spark.read.format(place.format).load(place.location)
+    return folder_frame(spark, place.text, place.format, place.location)
 
 
 def table_columns(frame: DataFrame) -> tuple[tuple[str, str], ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from backfill_assets.adapters.csv_header import HeaderColumns, by_header, corrupt_record
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 _PADDED = ("char", "varchar")
 SCHEMALESS = frozenset({"csv", "json"})
-_EVOLVING = frozenset({"parquet", "orc"})
+EVOLVING = frozenset({"parquet", "orc"})
 """Files of these say the types of their columns, each its own."""
 
 
@@ -186,6 +187,13 @@ def _typed(frame: DataFrame, source: Source) -> DataFrame:
     )
 
 
+def folder_frame(spark: SparkSession, name: str, format: str, location: str) -> DataFrame:
+    """All rows of somebody else's Parquet or ORC files, as they are now; `name` is what their folder is called where it
+    is refused."""
+    source = Source(name=name, format=format, path=location, columns=(), file=Path(location))
+    return _files_frame(spark, source, {"files": "as they are"})
+
+
 def _files_frame(spark: SparkSession, source: Source, pin: Mapping[str, object]) -> DataFrame:
     if source.table is not None:
         return spark.table(source.table)
@@ -199,7 +207,7 @@ def _files_frame(spark: SparkSession, source: Source, pin: Mapping[str, object])
         if not source.option("mode") and corrupt_record(source) not in map(str.lower, declared):
             reader = reader.option("mode", "FAILFAST")  # Spark's own way is NULL, or no row at all, without a word
     files = files_at(source.path) if "files" in pin else []
-    if source.format in _EVOLVING and declared:
+    if source.format in EVOLVING:
         return _widened(reader, source, files)
     if source.columns_by != "header":
         return _loaded(reader, source.path, files)

@@ -12,7 +12,7 @@ from typing import Any
 
 from backfill_assets.adapters.jvm import jvm_answers, ran_out_of_memory
 from backfill_assets.adapters.session_kind import is_remote, open_remote
-from backfill_assets.adapters.types_of_files import MARK
+from backfill_assets.adapters.types_of_files import MARK, other_type
 from backfill_assets.core.errors import (
     BuildError,
     DataError,
@@ -38,7 +38,6 @@ CONFLICTS = (
     "DELTA_METADATA_CHANGED",
 )
 VANISHED = ("FAILED_READ_FILE.FILE_NOT_EXIST", "PATH_NOT_FOUND", "java.io.FileNotFoundException")
-_OTHER_TYPE = re.compile(re.escape(MARK) + r" (.*? is read of all its files)", re.DOTALL)
 _CLOSED = re.compile(r"FileNotFoundException: (?:file:)?(/(?:(?! \()[^\n])*) \(Permission denied\)")
 """What Java says of a file that this account may not read, or make."""
 PAST = ("DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION", "DELTA_VERSION_NOT_FOUND")
@@ -346,10 +345,9 @@ def _file(failure: Failure) -> BuildError:
 
 def _other_type(failure: Failure) -> BuildError:
     """Of rows that are in some files: the others can be computed without them."""
-    said = _OTHER_TYPE.search(failure.text)
     return DataError(
         failure.cannot,
-        why=said[1] if said else failure.why,
+        why=other_type(failure.text) or failure.why,
         fix="write those files again that have the wrong one of both types; or declare in `columns:` of the source, "
         "with all others that are read, a type that is wider than each",
     )

@@ -7,6 +7,7 @@ NULL of a number that is too large, and 12 of 12.50.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +25,7 @@ from backfill_assets.sql.wider_types import is_read_as, is_stored_as, keeps_numb
 
 MARK = "[SOURCE_FILE_OF_ANOTHER_TYPE]"
 """What the error begins with that a batch gets which reads such a column."""
+_SAID = re.compile(re.escape(MARK) + r" (.*? is read of all its files)", re.DOTALL)
 _MOST_FILES = 20_000
 """The newest of them are looked into, in each process."""
 
@@ -86,6 +88,12 @@ def refusal(source: Source, files: Sequence[SourceFile], column: str, there: str
     names = first_few(sorted("/".join(file.inside) for file in files))
     text = f"{MARK} {column} is {there} in {names} of {source.name}, and {read} is read of all its files"
     return f"CAST(raise_error({literal(text)}) AS {read})"
+
+
+def other_type(text: str) -> str:
+    """What of an error says that a file has another type; "" where it says no such thing."""
+    found = _SAID.search(text)
+    return found[1] if found else ""
 
 
 def _columns(source: Source, file: SourceFile) -> Sequence[Column]:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import backfill_assets
@@ -168,6 +172,20 @@ def test_other_tables_are_copied_once(spark: SparkSession, tmp_path: Path, envir
     assert shown(other, f"{environment}_x") == old
     with pytest.raises(BackfillError, match="there is no table"):
         adopt(Context.open(small_project(tmp_path / "third")), Adoption(model="daily", table="no.such_table"))
+
+
+def test_a_file_of_another_type_is_not_copied_as_something_else(tmp_path: Path, environment: str) -> None:
+    """Read back, a copy of wrong rows is equal to what was read."""
+    root = small_project(tmp_path / "project", days=2, batch_size=10, environment=environment)
+    folder = tmp_path / "parquet"
+    folder.mkdir()
+    for day, totals in ((1, pa.array([5], pa.int64())), (2, pa.array([Decimal("12.50")], pa.decimal128(12, 2)))):
+        rows = pa.table({"ds": [date(2024, 1, day)], "kind": ["a"], "n": pa.array([1], pa.int64()), "total": totals})
+        pq.write_table(rows, folder / f"{day}.parquet", store_decimal_as_integer=True)
+    said = backfill_here("adopt", "daily", "--table", folder, "--copy", project=root)
+    assert said.code == 1 and f"{folder} cannot be read" in said.err, said
+    assert f"total is decimal(12,2) in 2.parquet of {folder}, and bigint is read of all its files" in said.err
+    assert not Context.open(root).control.environments.read(environment).pointers
 
 
 def test_drafts_are_copied_into_place(spark: SparkSession, tmp_path: Path, environment: str) -> None:
