@@ -27,7 +27,6 @@ from backfill_assets.sql.text import quoted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-"""What files of a folder that is no Delta table may be."""
 Rows = Mapping["datetime | None", int]
 
 

@@ -14,7 +14,7 @@ from backfill_assets.adapters.session_kind import is_remote
 from backfill_assets.adapters.source_files import SourceFile, files_at
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_storage import DeltaTableStorage
-from backfill_assets.adapters.types_of_files import Others, refusal, types_of_files
+from backfill_assets.adapters.types_of_files import Others, TypesOfFiles, refusal, types_of_files
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.build.engine import Input, Job, ModelInput, SourceInput
 from backfill_assets.core.errors import (
@@ -188,10 +188,12 @@ def _typed(frame: DataFrame, source: Source) -> DataFrame:
 
 
 def folder_frame(spark: SparkSession, name: str, format: str, location: str) -> DataFrame:
-    """All rows of somebody else's Parquet or ORC files, as they are now; `name` is what their folder is called where it
-    is refused."""
-    source = Source(name=name, format=format, path=location, columns=(), file=Path(location))
-    return _files_frame(spark, source, {"files": "as they are"})
+    """All rows of a folder of Parquet or ORC files, as they are now; `name` is what it is called where one is of
+    another type."""
+    reader: Any = spark.read.format(format)
+    source = Source(name=name, format=format, path=location, file=Path(location))
+    frame = reader.load(location)
+    return _with_refusals(reader, source, frame, frame.schema, types_of_files(source, files_at(location)))
 
 
 def _files_frame(spark: SparkSession, source: Source, pin: Mapping[str, object]) -> DataFrame:
@@ -240,6 +242,11 @@ def _widened(reader: Any, source: Source, files: Sequence[SourceFile]) -> DataFr
     schema = read_as(frame.schema, said, [name.lower() for name in declared] if looked_at else (), types)
     if schema.simpleString() != frame.schema.simpleString():
         frame = _loaded(reader.schema(schema), source.path, files)
+    return _with_refusals(reader, source, frame, schema, types)
+
+
+def _with_refusals(reader: Any, source: Source, frame: DataFrame, schema: StructType, types: TypesOfFiles) -> DataFrame:
+    """A frame of all files, which are read with this schema, or one that fails where a file has another type."""
     parts = types.by_others({field.name.lower(): field.dataType.simpleString() for field in schema.fields})
     if parts.keys() <= {()}:
         return frame

@@ -21,20 +21,20 @@ def read_as(
     (lower-cased), which others may have."""
     from pyspark.sql.types import StructField, StructType
 
-    wanted = {field.name.lower(): field.dataType for field in said.fields}
-    known = {field.name.lower() for field in found.fields}
+    declared = {field.name.lower(): field.dataType for field in said.fields}
+    there = {field.name.lower() for field in found.fields}
 
     def read(name: str, own: DataType) -> DataType:
-        told = wanted.get(name.lower(), own)
-        wider, here, there = _wider(own, told), own.simpleString(), told.simpleString()
-        if wider == own != told and types and types.count(name, there) > types.count(name, here):
-            return told
-        return wider
+        wanted = declared.get(name.lower(), own)
+        wider = _wider(own, wanted)
+        if wider != own or wanted == own or types is None:
+            return wider
+        return wanted if types.is_usual(name, wanted.simpleString(), own.simpleString()) else own
 
     return StructType(
         [
             *(StructField(f.name, read(f.name, f.dataType), True, f.metadata) for f in found.fields),
-            *(StructField(f.name, f.dataType) for f in said.fields if f.name.lower() in {*lacking} - known),
+            *(StructField(f.name, f.dataType) for f in said.fields if f.name.lower() in {*lacking} - there),
         ]
     )
 

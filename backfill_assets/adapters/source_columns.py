@@ -22,11 +22,8 @@ from backfill_assets.adapters.parquet_footer import Footer, parquet_footer
 from backfill_assets.adapters.source_files import SourceFile, each_file, files_at
 from backfill_assets.core.intervals import NOTHING
 from backfill_assets.core.model import Source
-from backfill_assets.plan.odd_files import FileColumns
+from backfill_assets.plan.odd_files import LOOKED_AT, FileColumns
 from backfill_assets.plan.source_bytes import TimedFile
-
-_MOST_FILES = 1_000
-"""Looked into by a plan, for a column that few of them have."""
 
 
 def check_declared(source: Source, files: Sequence[SourceFile]) -> None:
@@ -36,7 +33,7 @@ def check_declared(source: Source, files: Sequence[SourceFile]) -> None:
         return
     missing = {c.name for c in source.columns if c.name.lower() != corrupt_record(source)}
     newest: SourceFile | None = None
-    for file in _newest(files, _MOST_FILES + 1):
+    for file in _newest(files, LOOKED_AT + 1):
         columns = _columns(source, file)
         if columns is None:
             return
@@ -44,7 +41,7 @@ def check_declared(source: Source, files: Sequence[SourceFile]) -> None:
         missing -= {*columns.there, *columns.folders}
         if not missing:
             return
-    if newest is not None and len(files) <= _MOST_FILES:
+    if newest is not None and len(files) <= LOOKED_AT:
         names = ", ".join(c.name for c in source.columns if c.name in missing)
         what = f"no file of source {source.name} has the column {names}"
         raise unlike(source, newest, _names(source, newest) or (), what)
@@ -61,7 +58,7 @@ def file_columns(
         return []
     files, parts = files_at(source.path), find_parts()
     days = [part.days for part in parts] if parts and len(parts) == len(files) else [None] * len(files)
-    newest = {*_newest(files, _MOST_FILES), *files[:1]}
+    newest = {*_newest(files, LOOKED_AT), *files[:1]}
     looked = [(file, span) for file, span in zip(files, days, strict=True) if file in newest]
     every = each_file([file for file, _ in looked], lambda file: _types(source, file))
     return [

@@ -17,11 +17,11 @@ from backfill_assets.adapters.source_files import SourceFile, each_file
 from backfill_assets.core.errors import TransientBuildError
 from backfill_assets.core.model import Column, Source
 from backfill_assets.core.wording import first_few
-from backfill_assets.plan.odd_files import NANOSECONDS
+from backfill_assets.plan.odd_files import LOOKED_AT, NANOSECONDS
 from backfill_assets.project.file_schema import arrow_columns
 from backfill_assets.project.object_store import UnreachableError
 from backfill_assets.sql.text import literal
-from backfill_assets.sql.wider_types import is_read_as, is_stored_as, keeps_numbers
+from backfill_assets.sql.wider_types import as_signed, is_read_as, is_stored_as, keeps_numbers
 
 MARK = "[SOURCE_FILE_OF_ANOTHER_TYPE]"
 """What the error begins with that a batch gets which reads such a column."""
@@ -40,10 +40,19 @@ class TypesOfFiles:
     format: str
     files: Mapping[SourceFile, Sequence[Column]]
 
-    def count(self, column: str, type_: str) -> int:
-        """How many files have a column, in any letters, as just this type."""
-        wanted = (column.lower(), type_)
-        return sum(any((c.name.lower(), c.type) == wanted for c in columns) for columns in self.files.values())
+    def is_usual(self, column: str, type_: str, other: str) -> bool:
+        """Whether more files have a column, in any letters, as just this type than as the other: of those that a plan
+        looks at, the newest and the first."""
+        low = column.lower()
+        newest = {*sorted(self.files, key=lambda file: file.written, reverse=True)[:LOOKED_AT], *[*self.files][:1]}
+        own = [
+            as_signed(c.type)
+            for file, columns in self.files.items()
+            if file in newest and low not in file.folder_columns
+            for c in columns
+            if c.type and c.name.lower() == low
+        ]
+        return own.count(type_) > own.count(other)
 
     def reads(self, found: str, said: str) -> bool:
         """Whether a column of the one type is read as the other, each value being the same."""
@@ -73,6 +82,8 @@ def types_of_files(source: Source, files: Collection[SourceFile]) -> TypesOfFile
     looked = [file for file in files if file in newest]
     try:
         said = dict(zip(looked, each_file(looked, lambda file: _columns(source, file)), strict=True))
+    except UnreachableError as error:
+        raise TransientBuildError(error.what, why=error.why, fix=error.fix) from error
     except OSError as error:
         raise TransientBuildError(
             f"a file of source {source.name} cannot be looked into",
@@ -97,21 +108,28 @@ def other_type(text: str) -> str:
 
 
 def _columns(source: Source, file: SourceFile) -> Sequence[Column]:
-    if source.format == "orc":
-        return _of_orc(file)
-    footer = read_footer(file, source.time_column)
+    try:
+        return _of_orc(file) if source.format == "orc" else _of_parquet(file, source.time_column)
+    except (PermissionError, FileNotFoundError):  # whoever reads it says so
+        return ()
+
+
+def _of_parquet(file: SourceFile, time_column: str | None) -> Sequence[Column]:
+    footer = read_footer(file, time_column)
     columns = footer.columns if footer else None
     return [c for c in columns or () if c.type != NANOSECONDS]  # Spark refuses these in words of its own
 
 
 @lru_cache(maxsize=20_000)
 def _of_orc(file: SourceFile) -> Sequence[Column]:
+    """But for instants: of those Arrow says another type than Spark."""
     from pyarrow import ArrowException
     from pyarrow.orc import ORCFile
 
     try:
         with file.opened() as opened:
-            return arrow_columns(ORCFile(opened).schema)
+            columns = arrow_columns(ORCFile(opened).schema)
+            return [c for c in columns if c.type and not c.type.startswith("timestamp")]
     except UnreachableError:
         raise
     except OSError as error:

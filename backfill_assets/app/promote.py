@@ -148,11 +148,15 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
         amendment=done.attempt.amendment,
         waiting=_waiting(context, facts) if done.verdict.open and not (plan or done.verdict.pointers) else (),
         stale=stale_by_promotion(context, before, done.environment, facts.tables.entries) if done.verdict.open else (),
-        warned=find_warned(context.control.results, context.project.models, _shown_newly(before, done.verdict.pointers))
-        if done.verdict.open
-        else (),
+        warned=_warned(context, before, done.verdict.pointers) if done.verdict.open else (),
         left=by_name(left_to_do(context.control.proofs.of(each)) for each in done.packets) if done.moved else {},
     )
+
+
+def _warned(context: Context, before: Environment, pointers: Sequence[Pointer]) -> tuple[Warned, ...]:
+    with suppress(BackfillError):  # it is promoted
+        return find_warned(context.control.results, context.project.models, _shown_newly(before, pointers))
+    return ()
 
 
 def _shown_newly(before: Environment, pointers: Sequence[Pointer]) -> Parts:

@@ -18,8 +18,10 @@ from backfill_assets.core.model import UNKNOWN, Project, Source
 from backfill_assets.core.wording import first_few, listed
 from backfill_assets.plan.reasons import reads_of
 from backfill_assets.plan.stages import Build, Plan, PlanWarning
-from backfill_assets.sql.wider_types import is_read_as, widens, wider_than
+from backfill_assets.sql.wider_types import as_signed, is_read_as, is_stored_as, widens, wider_than
 
+LOOKED_AT = 1_000
+"""So many of a source's newest files a plan looks into, and the first."""
 NANOSECONDS = "timestamp in nanoseconds"
 """Not a type of Spark's: what pandas writes where nobody tells it otherwise. No file of which Spark takes the types for
 those of all may have it."""
@@ -135,19 +137,23 @@ def _lacks(
 def _read_type(source: Source, column: str, there: Sequence[FileColumns]) -> str | None:
     """As which type Spark reads a column: that of the first file, or the declared one where it is wider, or that of
     more files."""
-    first = there[0].columns.get(column)
+    own = [as_signed(type_) if (type_ := file.columns.get(column)) else None for file in there]
     said = next((c.type for c in source.columns if c.name.lower() == column), None)
     if said and said.startswith(("char", "varchar")):
         said = "string"
-    if first is None or said is None:
+    if (first := own[0]) is None or said is None:
         return first or said
-    types = [file.columns.get(column) for file in there]
-    return said if widens(first, said) or types.count(said) > types.count(first) else first
+    return said if widens(first, said) or own.count(said) > own.count(first) else first
 
 
 def _unread(source: Source, column: str, hit: Sequence[FileColumns], there: Sequence[FileColumns]) -> list[FileColumns]:
-    read = _read_type(source, column, there)
-    return [file for file in hit if read and (type_ := file.columns.get(column)) and not is_read_as(type_, read)]
+    if (read := _read_type(source, column, there)) is None:
+        return []
+    return [
+        file
+        for file in hit
+        if (type_ := file.columns.get(column)) and not is_read_as(type_, read) and not is_stored_as(type_, read)
+    ]
 
 
 def _of_another_type(

@@ -42,23 +42,39 @@ def widens(found: str, said: str) -> bool:
     return (found, said) in _READ_SO or safe_cast(found, said)
 
 
+def as_signed(type_: str) -> str:
+    """What Spark takes a file's type for: it has no numbers without a sign.
+
+    >>> as_signed("uint32"), as_signed("int")
+    ('bigint', 'int')
+    """
+    return UNSIGNED.get(type_, type_)
+
+
 def wider_than(types: Collection[str]) -> str | None:
-    """A plain type as which files of each of these can be read; None where none is known.
+    """A plain type as which files of each of these are read; None where none is known.
 
     >>> wider_than(["int", "bigint"]), wider_than(["int", "decimal(9,2)"]), wider_than(["decimal(9,2)", "decimal(9,0)"])
     ('bigint', 'decimal(12,2)', 'decimal(11,2)')
     >>> wider_than(["int", "string"]), wider_than(["bigint", "double"]), wider_than(["int", "double"])
     (None, None, 'double')
+    >>> wider_than(["int", "uint32"]), wider_than(["uint32", "decimal(9,2)"])
+    ('bigint', None)
     """
-    if found := next((t for t in sorted(types) if all(other == t or widens(other, t) for other in types)), None):
-        return found
+    own = sorted({as_signed(type_) for type_ in types})
+    candidates = [*own, *_decimal_of(own)]
+    return next((c for c in candidates if all(is_read_as(type_, c) for type_ in types)), None)
+
+
+def _decimal_of(types: Collection[str]) -> list[str]:
+    """The decimal that holds whole numbers and decimals of these types, where they are nothing else."""
     parts = [decimal_parts(t) or (_DIGITS[t], 0) if t in _DIGITS or decimal_parts(t) else None for t in types]
     known = [part for part in parts if part]
     if not known or len(known) < len(parts):
-        return None
+        return []
     scale = max(scale for _, scale in known)
     digits = max(precision - scale for precision, scale in known) + scale
-    return f"decimal({digits},{scale})" if digits <= _MOST_DIGITS else None
+    return [f"decimal({digits},{scale})"] if digits <= _MOST_DIGITS else []
 
 
 def is_read_as(found: str, said: str) -> bool:
@@ -97,8 +113,9 @@ def is_stored_as(found: str, said: str) -> bool:
 
 
 def keeps_numbers(found: str, said: str) -> bool:
-    """Whether numbers of the one type are the same as the other's; yes where one of them is no number. ORC files are
-    read by a conversion, which makes NULL of what is too large, and 12 of 12.50.
+    """Whether numbers of the one type are the same as the other's. ORC files are read by a conversion, which makes NULL
+    of what is too large, and 12 of 12.50. Yes where texts are asked for, and of what are no numbers in the file; what
+    is read as `double` is as exact as that is.
 
     >>> [keeps_numbers("int", said) for said in ("bigint", "smallint", "decimal(12,2)", "decimal(9,2)", "double")]
     [True, False, True, False, True]
@@ -106,25 +123,26 @@ def keeps_numbers(found: str, said: str) -> bool:
     [False, False, False, True, True]
     >>> keeps_numbers("double", "float"), keeps_numbers("date", "timestamp"), keeps_numbers("smallint", "decimal(9,2)")
     (False, True, True)
+    >>> keeps_numbers("int", "boolean"), keeps_numbers("bigint", "timestamp")
+    (False, False)
     """
-    here, there = _number(found), _number(said)
-    if here is None or there is None or found == said or said == "double":
+    if found == said or not _is_number(found) or said in ("double", "string"):
         return True
-    if here == _FLOATING or there == _FLOATING:
-        return found in INTEGERS and said == "float"
-    return there[0] >= here[0] and there[1] >= here[1]
+    if "float" in (found, said) or found == "double" or not _is_number(said):
+        return safe_cast(found, said)
+    before, after = _digits(found)
+    return _digits(said)[0] >= before and _digits(said)[1] >= after
 
 
-_FLOATING = (-1, -1)
+def _is_number(type_: str) -> bool:
+    return type_ in ("float", "double", *INTEGERS) or decimal_parts(type_) is not None
 
 
-def _number(type_: str) -> tuple[int, int] | None:
-    """Digits before and after the point; None of what is no number."""
-    if type_ in ("float", "double"):
-        return _FLOATING
+def _digits(type_: str) -> tuple[int, int]:
+    """Before the point of a number, and after it."""
     if parts := decimal_parts(type_):
         return parts[0] - parts[1], parts[1]
-    return (_VALUES[type_], 0) if type_ in _VALUES else None
+    return _VALUES[type_], 0
 
 
 def _is_plain(type_: str) -> bool:

@@ -37,9 +37,10 @@ class Warned:
 
 def find_warned(results: AuditResults, models: Mapping[str, Model], parts: Parts) -> tuple[Warned, ...]:
     """The audits that warn of these intervals by their newest results. Reads nothing where no model has such audits."""
-    checks = {name: {a.name for a in models[name].audits if not a.blocking} for name, _ in parts if name in models}
-    asked = [name for name, names in checks.items() if names]
-    return _warned(results.read(models=asked), models, checks, parts) if asked else ()
+    asked = {key: part for key, part in parts.items() if part and key[0] in models}
+    checks = {name: {a.name for a in models[name].audits if not a.blocking} for name, _ in asked}
+    found = [r for name, version in asked if checks[name] for r in results.read(models=[name], version=version)]
+    return _warned(found, models, checks, asked)
 
 
 def _warned(

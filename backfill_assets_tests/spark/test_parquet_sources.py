@@ -218,3 +218,10 @@ def test_orc_files_that_are_converted(spark: SparkSession, tmp_path: Path) -> No
     written(tmp_path, "2.orc", **small)
     rows = {tuple(row) for row in frame(spark, tmp_path, "orc", s="string", d="double", n="decimal(9,2)").collect()}
     assert rows == {("x", 0.5, Decimal("1.25")), ("5", 1.2, Decimal("7.00"))}
+
+
+def test_orc_instants_without_a_zone(spark: SparkSession, tmp_path: Path) -> None:
+    """Arrow says another type of them than Spark, which reads no such type from ORC: they are cast, as before."""
+    written(tmp_path, "1.orc", at=pa.array([dt.datetime(2024, 1, 2, 3)], pa.timestamp("us")))
+    rows = frame(spark, tmp_path, "orc", at="timestamp_ntz").selectExpr("CAST(at AS STRING)").collect()
+    assert [row[0] for row in rows] == ["2024-01-02 03:00:00"]

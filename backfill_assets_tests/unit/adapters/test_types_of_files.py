@@ -101,6 +101,37 @@ def test_a_file_that_cannot_be_read_just_now(tmp_path: Path, name: str, monkeypa
     assert told(tmp_path, format) == {name: (("net", "decimal(9,2)"),)}
 
 
+@pytest.mark.parametrize("error", [PermissionError, FileNotFoundError])
+def test_a_file_that_is_closed_or_gone_says_nothing(
+    tmp_path: Path, error: type[OSError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is of some day: batches of other days do not read it, and Spark says it of those that do."""
+    written(tmp_path, "1.parquet", **PLAIN)
+
+    @contextmanager
+    def refused(_: object) -> Generator[None]:
+        raise error(errno.EACCES, "no")
+        yield
+
+    monkeypatch.setattr(SourceFile, "opened", refused)
+    assert told(tmp_path) == {"1.parquet": ()}
+
+
+def test_which_type_is_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the files that a plan looks at, and that hold the column themselves; a number without a sign is what Spark
+    takes it for."""
+    for number, values in enumerate((["x"], pa.array([1], pa.uint32()), pa.array([2], pa.int64())), start=1):
+        written(tmp_path, f"{number}.parquet", c=values)
+        os.utime(tmp_path / f"{number}.parquet", (number, number))
+    for number in (4, 5):
+        written(tmp_path, f"c={number}/{number}.parquet", c=["y"])
+    files = files_at(str(tmp_path))
+    types = types_of_files(source(tmp_path), files)
+    assert types.is_usual("C", "bigint", "string") and not types.is_usual("c", "string", "bigint")
+    monkeypatch.setattr("backfill_assets.adapters.types_of_files.LOOKED_AT", 1)
+    assert not types.is_usual("c", "bigint", "string"), "the newest, and the first"
+
+
 def test_files_that_cannot_be_read_say_nothing(tmp_path: Path) -> None:
     """Whoever reads them says what is wrong with them."""
     (tmp_path / "1.parquet").write_text("none")
@@ -119,6 +150,7 @@ def test_orc(tmp_path: Path) -> None:
     written(tmp_path, "1.orc", **PLAIN)
     written(tmp_path, "2.orc", **PLAIN | {"net": NET, "at": pa.array([datetime(2024, 1, 2)], pa.timestamp("us"))})
     assert told(tmp_path, "orc") == {"1.orc": (), "2.orc": (("net", "decimal(9,2)"),)}
+    assert told(tmp_path, "orc", at="timestamp_ntz", net="decimal(12,2)") == dict.fromkeys(("1.orc", "2.orc"), ())
     assert told(tmp_path, "orc", net="string") == dict.fromkeys(("1.orc", "2.orc"), ())
     assert told(tmp_path, "orc", net="decimal(12,2)") == dict.fromkeys(("1.orc", "2.orc"), ())
 

@@ -127,6 +127,20 @@ def test_the_first_file_may_be_the_odd_one() -> None:
     assert odd_files(project, plan, {"raw": [a_file("a", "01"), a_file("b", "02", amount="string")]}) == ()
 
 
+def test_numbers_without_a_sign() -> None:
+    """They count as what Spark takes them for, and are told by their own name."""
+    project, plan = planned("parquet", ("id", "int"), reads="id")
+    [found] = odd_files(project, plan, {"raw": [a_file("a", "01", id="int"), a_file("b", "02", id="uint32")]})
+    assert found.what == "b of raw cannot be read by d: id is uint32 there, and int is read"
+    assert found.fix.startswith("declare `id: bigint`")
+    project, plan = planned("parquet", ("id", "bigint"), reads="id")
+    files = [a_file("a", "01", id="string"), *(a_file(name, "02", id="uint32") for name in "bc")]
+    [found] = odd_files(project, plan, {"raw": files})
+    assert found.what.startswith("a of raw cannot be read by d: id is string there, and bigint is read")
+    files = [a_file("a", "01", id="uint32"), a_file("b", "02", id="string")]
+    assert "id is string there, and bigint is read" in odd_files(project, plan, {"raw": files})[0].what
+
+
 FINER = a_file("b", "02", id="int", amount="double", at=NANOSECONDS)
 
 
