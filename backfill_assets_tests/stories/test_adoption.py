@@ -179,12 +179,13 @@ def test_a_file_of_another_type_is_not_copied_as_something_else(tmp_path: Path, 
     root = small_project(tmp_path / "project", days=2, batch_size=10, environment=environment)
     folder = tmp_path / "parquet"
     folder.mkdir()
-    for day, totals in ((1, pa.array([5], pa.int64())), (2, pa.array([Decimal("12.50")], pa.decimal128(12, 2)))):
-        rows = pa.table({"ds": [date(2024, 1, day)], "kind": ["a"], "n": pa.array([1], pa.int64()), "total": totals})
+    total = pa.array([Decimal("1.00")], pa.decimal128(12, 2))
+    for day, n in ((1, pa.array([5], pa.int32())), (2, pa.array([Decimal("12.50")], pa.decimal128(9, 2)))):
+        rows = pa.table({"ds": [date(2024, 1, day)], "kind": ["a"], "n": n, "total": total})
         pq.write_table(rows, folder / f"{day}.parquet", store_decimal_as_integer=True)
     said = backfill_here("adopt", "daily", "--table", folder, "--copy", project=root)
     assert said.code == 1 and f"{folder} cannot be read" in said.err, said
-    assert f"total is decimal(12,2) in 2.parquet of {folder}, and bigint is read of all its files" in said.err
+    assert f"n is decimal(9,2) in 2.parquet of {folder}, and int is read of all its files" in said.err
     assert not Context.open(root).control.environments.read(environment).pointers
 
 
