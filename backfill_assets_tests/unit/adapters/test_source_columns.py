@@ -82,7 +82,7 @@ def test_what_each_file_has(tmp_path: Path) -> None:
 
 
 def test_the_first_file_is_among_the_newest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backfill_assets.adapters.source_columns._MOST_FILES", 1)
+    monkeypatch.setattr("backfill_assets.adapters.source_columns.LOOKED_AT", 1)
     for number, name in enumerate(("a", "b", "c")):
         write(tmp_path, f"{name}.parquet", at=AT, net=pa.array([1]), written=number)
     read = source(tmp_path)
