@@ -25,7 +25,9 @@ from backfill_assets_tests.delta_tables import DeltaTables
 from backfill_assets_tests.projects import backfill_here, write_project
 from backfill_assets_tests.unsparked import build, prove
 
-MODEL = COUNTS.format(source="clicks").replace("batch_size: 1", "batch_size: 1\nsettle: 3 days")
+PLAIN = COUNTS.format(source="clicks").replace("batch_size: 1", "batch_size: 1\nsettle: 3 days")
+MODEL = PLAIN.replace("at < :end", "NOT at >= :end")
+"""How far this one reads nobody can tell: what comes may belong to any day that the window reaches back to."""
 
 
 @pytest.fixture
@@ -107,6 +109,21 @@ def test_a_night_is_in_the_way_of_what_its_rows_reach(root: Path) -> None:
     add(root, 9, rows=2)
     settle(root)
     assert [*in_the_way(root)] == ["2024-01-06..2024-01-08"]
+
+
+def test_a_query_that_says_how_far_it_reads(root: Path) -> None:
+    """Late rows are of their own day, and a day that lands is of no other one: the rows of all others are the same."""
+    (root / "models" / "counts.sql").write_text(PLAIN)
+    build(counting(root))
+    [plan] = [r.id for r in counting(root).control.plans.all() if r.live]
+    prove(counting(root), plan)
+    add(root, 7, rows=5)
+    settle(root)
+    assert shown(root) == counts(root / "data" / "clicks", 1), "what is shown is what came"
+    assert [*in_the_way(root)] == ["2024-01-07"]
+    add(root, 9, rows=2)
+    settle(root)
+    assert [*in_the_way(root)] == ["2024-01-07"]
 
 
 def test_the_plan_says_so_before(root: Path) -> None:

@@ -15,8 +15,9 @@ import pytest
 from backfill_assets.core.intervals import Interval
 from backfill_assets.python_models.compiled import PythonFunction, PythonUpstream, compile_functions
 from backfill_assets.python_models.sqlframe import forms
-from backfill_assets.python_models.sqlframe.compiling import PROBES, first_probe
+from backfill_assets.python_models.sqlframe.compiling import PROBES
 from backfill_assets.python_models.sqlframe.functions import Parameter, parameters
+from backfill_assets_tests.probes import first_probe
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -25,7 +25,7 @@ from backfill_assets.python_models.compiled import (
     PythonUpstream,
     compile_functions,
 )
-from backfill_assets.python_models.sqlframe.compiling import first_probe
+from backfill_assets_tests.probes import first_probe
 
 DEMO = Path(backfill_assets.demo.__file__).parent
 HEAD = """\
