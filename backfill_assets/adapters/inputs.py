@@ -31,13 +31,13 @@ from backfill_assets.core.segments import NO_ROWS, Segment, Segments, is_adopted
 from backfill_assets.plan.patch import ALL_TIME
 from backfill_assets.project.object_store import UnreachableError
 from backfill_assets.sql.text import quoted
+from backfill_assets.sql.types import PADDED, as_read
 from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-_PADDED = ("char", "varchar")
 SCHEMALESS = frozenset({"csv", "json"})
 EVOLVING = frozenset({"parquet", "orc"})
 """Files of these say the types of their columns, each its own."""
@@ -173,7 +173,7 @@ def _source_frame(spark: SparkSession, read: SourceInput) -> DataFrame:
 def _typed(frame: DataFrame, source: Source) -> DataFrame:
     """The columns of the types that are declared: were a type another in truth, a comparison would cast what a
     version's name says is compared as it is."""
-    known = {c.name.lower(): c.type for c in source.columns if c.type and not c.type.startswith(_PADDED)}
+    known = {c.name.lower(): c.type for c in source.columns if c.type and not c.type.startswith(PADDED)}
     other = {
         field.name: type_
         for field in frame.schema.fields
@@ -235,7 +235,7 @@ def _widened(reader: Any, source: Source, files: Sequence[SourceFile]) -> DataFr
 
     assert source.path is not None
     frame = _loaded(reader, source.path, files)
-    declared = {c.name: "string" if c.type.startswith(_PADDED) else c.type for c in source.columns if c.type}
+    declared = {c.name: as_read(c.type) for c in source.columns if c.type}
     said = cast(StructType, StructType.fromDDL(_schema(declared))) if declared else StructType()
     looked_at = source.format == "parquet" and files
     types = types_of_files(source, files)

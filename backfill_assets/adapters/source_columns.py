@@ -19,7 +19,7 @@ from backfill_assets.adapters.csv_header import (
     unlike,
 )
 from backfill_assets.adapters.parquet_footer import Footer, parquet_footer
-from backfill_assets.adapters.source_files import SourceFile, each_file, files_at
+from backfill_assets.adapters.source_files import SourceFile, each_file, files_at, newest
 from backfill_assets.core.intervals import NOTHING
 from backfill_assets.core.model import Source
 from backfill_assets.plan.odd_files import LOOKED_AT, FileColumns
@@ -32,19 +32,19 @@ def check_declared(source: Source, files: Sequence[SourceFile]) -> None:
     if not _say_names(source):
         return
     missing = {c.name for c in source.columns if c.name.lower() != corrupt_record(source)}
-    newest: SourceFile | None = None
-    for file in _newest(files, LOOKED_AT + 1):
+    latest: SourceFile | None = None
+    for file in newest(files, LOOKED_AT + 1):
         columns = _columns(source, file)
         if columns is None:
             return
-        newest = newest or (file if columns.there else None)
+        latest = latest or (file if columns.there else None)
         missing -= {*columns.there, *columns.folders}
         if not missing:
             return
-    if newest is not None and len(files) <= LOOKED_AT:
+    if latest is not None and len(files) <= LOOKED_AT:
         names = ", ".join(c.name for c in source.columns if c.name in missing)
         what = f"no file of source {source.name} has the column {names}"
-        raise unlike(source, newest, _names(source, newest) or (), what)
+        raise unlike(source, latest, _names(source, latest) or (), what)
 
 
 def file_columns(
@@ -58,8 +58,8 @@ def file_columns(
         return []
     files, parts = files_at(source.path), find_parts()
     days = [part.days for part in parts] if parts and len(parts) == len(files) else [None] * len(files)
-    newest = {*_newest(files, LOOKED_AT), *files[:1]}
-    looked = [(file, span) for file, span in zip(files, days, strict=True) if file in newest]
+    chosen = {*newest(files, LOOKED_AT), *files[:1]}
+    looked = [(file, span) for file, span in zip(files, days, strict=True) if file in chosen]
     every = each_file([file for file, _ in looked], lambda file: _types(source, file))
     return [
         FileColumns(
@@ -81,10 +81,6 @@ def file_columns(
 
 def _say_names(source: Source) -> bool:
     return source.columns_by == "header" or (source.format == "parquet" and bool(source.columns))
-
-
-def _newest(files: Sequence[SourceFile], at_most: int) -> list[SourceFile]:
-    return sorted(files, key=lambda file: file.written, reverse=True)[:at_most]
 
 
 def _columns(source: Source, file: SourceFile) -> HeaderColumns | None:

@@ -82,6 +82,11 @@ def files_at(path: str, *, at_most: int | None = None) -> list[SourceFile]:
     return _in_bucket(path, at_most) if is_s3(path) else _on_disk(Path(path))
 
 
+def newest(files: Iterable[SourceFile], at_most: int) -> list[SourceFile]:
+    """Those that were written last, the newest first."""
+    return sorted(files, key=lambda file: file.written, reverse=True)[:at_most]
+
+
 def each_file(files: Sequence[SourceFile], look: Callable[[SourceFile], T]) -> Iterable[T]:
     """What a look at each of the files tells, in their order; of a bucket's, many at once."""
     if not files or not is_s3(files[0].place):

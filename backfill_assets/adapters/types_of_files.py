@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from backfill_assets.adapters.parquet_footer import read_footer
-from backfill_assets.adapters.source_files import SourceFile, each_file
+from backfill_assets.adapters.source_files import SourceFile, each_file, newest
 from backfill_assets.core.errors import TransientBuildError
 from backfill_assets.core.model import Column, Source
 from backfill_assets.core.wording import first_few
@@ -44,11 +44,11 @@ class TypesOfFiles:
         """Whether more files have a column, in any letters, as just this type than as the other: of those that a plan
         looks at, the newest and the first."""
         low = column.lower()
-        newest = {*sorted(self.files, key=lambda file: file.written, reverse=True)[:LOOKED_AT], *[*self.files][:1]}
+        voting = {*newest(self.files, LOOKED_AT), *[*self.files][:1]}
         own = [
             as_signed(c.type)
             for file, columns in self.files.items()
-            if file in newest and low not in file.folder_columns
+            if file in voting and low not in file.folder_columns
             for c in columns
             if c.type and c.name.lower() == low
         ]
@@ -78,8 +78,8 @@ class TypesOfFiles:
 def types_of_files(source: Source, files: Collection[SourceFile]) -> TypesOfFiles:
     """What the newest files say of their types; of the others nothing is known. Raises TransientBuildError where one
     cannot be read just now."""
-    newest = {*sorted(files, key=lambda file: file.written, reverse=True)[:_MOST_FILES]}
-    looked = [file for file in files if file in newest]
+    chosen = {*newest(files, _MOST_FILES)}
+    looked = [file for file in files if file in chosen]
     try:
         said = dict(zip(looked, each_file(looked, lambda file: _columns(source, file)), strict=True))
     except UnreachableError as error:

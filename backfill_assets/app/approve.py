@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,8 +15,9 @@ from backfill_assets.app.gate import cases_of, why_not_counted
 from backfill_assets.app.preflight import find_blocking
 from backfill_assets.app.rules import approve_change, change_statements, is_change
 from backfill_assets.app.waiting import lacking_approvals
+from backfill_assets.app.warned import warned_of
 from backfill_assets.contracts.preflight import Gap
-from backfill_assets.core.errors import BackfillError, PlanError, SettingsError, UsageError
+from backfill_assets.core.errors import PlanError, SettingsError, UsageError
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.plan import by_now
 from backfill_assets.plan.request_parsing import name_and_value
@@ -38,7 +38,7 @@ from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.required_approvals import titled
 from backfill_assets.state.rules import Rules
 from backfill_assets.state.signers import holders, may_sign
-from backfill_assets.state.warned import Warned, find_warned
+from backfill_assets.state.warned import Warned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,15 +124,8 @@ def approve(context: Context, request: ApprovalRequest) -> Approved:
         gaps=find_blocking(context, by_now(context.project, facts, plan), facts) if plan else (),
         unaccepted=_unaccepted(case, given) if case else (),
         missing=_missing(cases, case, record) if case else (),
-        warned=_warned(context, record),
+        warned=warned_of(context, {(t.model, t.version): t.intervals for t in record.targets}),
     )
-
-
-def _warned(context: Context, record: PlanRecord) -> tuple[Warned, ...]:
-    parts = {(target.model, target.version): target.intervals for target in record.targets}
-    with suppress(BackfillError):  # the approval is recorded
-        return find_warned(context.control.results, context.project.models, parts)
-    return ()
 
 
 def unaccepted_findings(context: Context, given: Sequence[Approval]) -> tuple[str, ...]:

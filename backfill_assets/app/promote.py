@@ -18,6 +18,7 @@ from backfill_assets.app.gate import cases_of, promotion_case
 from backfill_assets.app.plan import plan_by_now
 from backfill_assets.app.prove import prove_built
 from backfill_assets.app.release import mover
+from backfill_assets.app.warned import warned_of
 from backfill_assets.compare.codec import diff_from_json
 from backfill_assets.compare.diff import Diff
 from backfill_assets.compare.expect import expectations, judge_moves
@@ -45,7 +46,7 @@ from backfill_assets.promote.release import Attempt, Sealing, release_case
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, PlanStatus
 from backfill_assets.state.proofs import DIFF, left_to_do, newest_proofs
-from backfill_assets.state.warned import Parts, Warned, find_warned
+from backfill_assets.state.warned import Parts, Warned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,15 +149,9 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
         amendment=done.attempt.amendment,
         waiting=_waiting(context, facts) if done.verdict.open and not (plan or done.verdict.pointers) else (),
         stale=stale_by_promotion(context, before, done.environment, facts.tables.entries) if done.verdict.open else (),
-        warned=_warned(context, before, done.verdict.pointers) if done.verdict.open else (),
+        warned=warned_of(context, _shown_newly(before, done.verdict.pointers)) if done.verdict.open else (),
         left=by_name(left_to_do(context.control.proofs.of(each)) for each in done.packets) if done.moved else {},
     )
-
-
-def _warned(context: Context, before: Environment, pointers: Sequence[Pointer]) -> tuple[Warned, ...]:
-    with suppress(BackfillError):  # it is promoted
-        return find_warned(context.control.results, context.project.models, _shown_newly(before, pointers))
-    return ()
 
 
 def _shown_newly(before: Environment, pointers: Sequence[Pointer]) -> Parts:

@@ -148,9 +148,6 @@ def _named(rows: Mapping[datetime, int]) -> str:
 
 
 def adopted_note(model: Model, adopted: Ranges) -> str:
-    """What a plan says of a model that is complete and shows rows of an adopted table.
-
-    The words are those of `backfill plan`, after the model's name.
-    """
+    """What a plan says besides of a model that is complete and shows rows of an adopted table."""
     count = amount(adopted.count(model.cadence), model.cadence)
-    return f"complete; {count} are shown from the adopted table, and stay: --restate computes them"
+    return f"{count} are shown from the adopted table, and stay: --restate computes them"

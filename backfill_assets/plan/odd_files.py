@@ -18,6 +18,7 @@ from backfill_assets.core.model import UNKNOWN, Project, Source
 from backfill_assets.core.wording import first_few, listed
 from backfill_assets.plan.reasons import reads_of
 from backfill_assets.plan.stages import Build, Plan, PlanWarning
+from backfill_assets.sql.types import as_read
 from backfill_assets.sql.wider_types import as_signed, is_read_as, is_stored_as, widens, wider_than
 
 LOOKED_AT = 1_000
@@ -138,9 +139,7 @@ def _read_type(source: Source, column: str, there: Sequence[FileColumns]) -> str
     """As which type Spark reads a column: that of the first file, or the declared one where it is wider, or that of
     more files."""
     own = [as_signed(type_) if (type_ := file.columns.get(column)) else None for file in there]
-    said = next((c.type for c in source.columns if c.name.lower() == column), None)
-    if said and said.startswith(("char", "varchar")):
-        said = "string"
+    said = next((as_read(c.type) for c in source.columns if c.type and c.name.lower() == column), None)
     if (first := own[0]) is None or said is None:
         return first or said
     return said if widens(first, said) or own.count(said) > own.count(first) else first

@@ -77,7 +77,7 @@ def kept_reason(project: Project, facts: Facts, name: str, change: TableChange, 
         adopted = pointer.segments.adopted.covers if pointer else NOTHING
         older = computed_by_older_logic(pointer) if pointer and not facts.keeps_older else NOTHING
         failed = facts.standing.get(name, ShownState()).failed
-        said = [adopted_note(project.models[name], adopted).removeprefix("complete; ")] if adopted else []
+        said = [adopted_note(project.models[name], adopted)] if adopted else []
         said += [f"{older} {_OLDER}: a plan without --start and --end replaces it as a whole"] if older else []
         said += [f"{failed} {_RED}, and stays shown"] if failed else []
         return "; ".join(("complete", *said)) if said else "complete and audited"

@@ -67,7 +67,7 @@ def _entry(document: Document, index: int, entry: object, problems: list[Problem
     else:
         fix = f"write one kind an entry, as in `{KINDS['not_null'].example}`"
         named = [key for key in entry if key in KINDS] if isinstance(entry, Mapping) else []
-        if named and isinstance(entry, Mapping) and len(named) == 1:
+        if isinstance(entry, Mapping) and len(named) == 1:
             others = ", ".join(f"`{key}`" for key in entry if key not in named)
             fix = f"write {others} among the arguments of `{named[0]}`: `- {named[0]}: {{…}}`"
         problems.append(document.problem(*at, what="an audit is a name, or one `kind: arguments` pair", fix=fix))

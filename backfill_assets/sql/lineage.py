@@ -10,6 +10,7 @@ from sqlglot.optimizer.scope import Scope
 
 from backfill_assets.core.model import Column, ColumnRef
 from backfill_assets.sql.expression_types import Known, expression_type
+from backfill_assets.sql.types import as_read
 
 Refs = frozenset[ColumnRef]
 Outputs = dict[str, tuple[str | None, Refs]]
@@ -33,7 +34,8 @@ class _Outputs:
     def __init__(self, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]]) -> None:
         self._tables: dict[str, Outputs] = {
             f"@{key}": {
-                c.name.lower(): (_as_read(c.type), frozenset((ColumnRef(table=name, column=c.name),))) for c in columns
+                c.name.lower(): (c.type and as_read(c.type), frozenset((ColumnRef(table=name, column=c.name),)))
+                for c in columns
             }
             for key, (name, columns) in upstreams.items()
         }
@@ -198,8 +200,3 @@ def _physical(column: exp.Column, node: exp.Expr | None, columns: Mapping[str, o
         if position < len(columns):
             return list(columns)[position]
     return column.name
-
-
-def _as_read(type_: str | None) -> str | None:
-    """Spark reads char(n) and varchar(n) columns as strings."""
-    return "string" if type_ and type_.startswith(("char", "varchar")) else type_

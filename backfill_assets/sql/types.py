@@ -13,6 +13,7 @@ _PRIMITIVES = {
 _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*|`[^`]+`|\d+|[<>(),:])")
 _FIELD = re.compile(r"[A-Za-z_`]")
 _LENGTH = re.compile(r"\b(?:var)?char\(\d+\)")
+PADDED = ("char", "varchar")
 _LONGEST = 2**31 - 1
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
 SAFE_CASTS = frozenset(
@@ -66,6 +67,15 @@ def same_type(one: str, other: str) -> bool:
 
 def _as_stored(kind: str) -> str:
     return _LENGTH.sub("string", kind.replace("`", "")).lower()
+
+
+def as_read(type_: str) -> str:
+    """A declared type as Spark reads it: `char(n)` and `varchar(n)` columns are strings.
+
+    >>> as_read("varchar(10)"), as_read("int")
+    ('string', 'int')
+    """
+    return "string" if type_.startswith(PADDED) else type_
 
 
 def safe_cast(source: str, target: str) -> bool:

@@ -71,7 +71,7 @@ ROLLBACK = (
     broken("promises: settings of a server", "adapters/server.py", "{**SPARKS_OWN, **settings_that_count(wanted)}", "settings_that_count(wanted)", "adapters/test_server.py::test_a_server_that_has_what_nobody_here_names"),
     broken("promises: a file is the one that counts", "adapters/model_code.py", "        anchored(tree, Path(path), self._root)\n", "", "adapters/test_model_code.py::test_a_file_that_is_named_is_the_one_that_counts"),
     broken("types of files: what is stored alike is not meant alike", "sql/wider_types.py", "return parts is not None and parts[1] == 0 and", "return parts is not None and", "adapters/test_types_of_files.py"),
-    broken("types of files: every file is looked into", "adapters/types_of_files.py", "reverse=True)[:_MOST_FILES]}", "reverse=True)[:1]}", "adapters/test_types_of_files.py"),
+    broken("types of files: every file is looked into", "adapters/types_of_files.py", "newest(files, _MOST_FILES)}", "newest(files, 1)}", "adapters/test_types_of_files.py"),
     broken("types of files: what a disk does not give now is not remembered", "adapters/parquet_footer.py", "        if error.errno is not None:  # the disk's", "        if False:  # the disk's", "adapters/test_types_of_files.py"),
     broken("types of files: what a folder says counts", "adapters/types_of_files.py", " and name not in file.folder_columns", "", "adapters/test_types_of_files.py"),
     broken("types of files: a number without a sign is wider", "adapters/parquet_footer.py", "type=unsigned.get(c.name, c.type)", "type=c.type", "adapters/test_types_of_files.py"),
