@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,24 +46,46 @@ def test_permissions_are_those_that_hadoop_gives(spark: SparkSession, tmp_path: 
     assert ("2775 755: 2755" in found["ours"]) == (kind == "folder")
 
 
-def children(spark: SparkSession) -> int:
-    """The time that processes of the JVM took that are over, in hundredths of a second."""
+@contextmanager
+def started(spark: SparkSession, kept: Path) -> Generator[list[str]]:
+    """The commands of the processes that the JVM starts meanwhile, as its flight recorder has them in this file."""
     jvm: Any = spark._jvm  # type: ignore[attr-defined]
-    said = Path(f"/proc/{jvm.java.lang.ProcessHandle.current().pid()}/stat").read_text()
-    return sum(map(int, said.rpartition(")")[2].split()[13:15]))
+    commands: list[str] = []
+    recording, path = jvm.jdk.jfr.Recording(), jvm.java.io.File(str(kept)).toPath()
+    recording.enable("jdk.ProcessStart")
+    recording.start()
+    try:
+        yield commands
+        recording.stop()
+        recording.dump(path)
+    finally:
+        recording.close()
+    commands += [event.getString("command") for event in jvm.jdk.jfr.consumer.RecordingFile.readAllEvents(path)]
 
 
 def test_no_process_is_started(spark: SparkSession, tmp_path: Path) -> None:
     """For a table of 200 files; Hadoop's own classes start a thousand for it."""
-    before = children(spark)
-    frame = spark.range(400).selectExpr("id", "int(id % 200) AS part")
-    frame.write.format("delta").partitionBy("part").save(str(tmp_path / "table"))
+    with started(spark, tmp_path / "ours.jfr") as commands:
+        frame = spark.range(400).selectExpr("id", "int(id % 200) AS part")
+        frame.write.format("delta").partitionBy("part").save(str(tmp_path / "table"))
+        frame.write.format("delta").mode("append").save(str(tmp_path / "table"))  # a commit renames its log's entry
     assert len([*(tmp_path / "table").rglob("*.parquet")]) >= 200
-    frame.write.format("delta").mode("append").save(str(tmp_path / "table"))  # a commit renames its log's entry
-    assert children(spark) - before <= 1
+    assert commands == []
     assert spark.read.format("delta").load(str(tmp_path / "table")).count() == 800
     made = {oct(p.stat().st_mode & 0o777) for p in (tmp_path / "table").rglob("*")}
     assert made <= {"0o644", "0o755"}
+
+
+def test_started_processes_are_seen(spark: SparkSession, tmp_path: Path) -> None:
+    """Hadoop's own class starts one to set a file's permissions."""
+    place = tmp_path / "file"
+    place.touch()
+    jvm: Any = spark._jvm  # type: ignore[attr-defined]
+    with started(spark, tmp_path / "hadoop.jfr") as commands:
+        file_system(spark, "hadoop").setPermission(
+            jvm.org.apache.hadoop.fs.Path(str(place)), jvm.org.apache.hadoop.fs.permission.FsPermission("600")
+        )
+    assert ["chmod" in command for command in commands] == [True]
 
 
 @pytest.mark.skipif(not has_compiler(), reason="only javac 17 makes the same bytes")
