@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backfill_assets.adapters.control_rows import ControlRows, predicate
+from backfill_assets.adapters.control_rows import ControlRows, predicate, younger_columns
 from backfill_assets.adapters.delta_errors import delta_reason
 from backfill_assets.adapters.durable import local, sync_since
 from backfill_assets.adapters.growing_table import (
@@ -77,16 +77,19 @@ class DeltaControlTable:
     def __init__(self, location: str, spec: TableSpec, guard: Guard | None = None) -> None:
         self._location, self._spec, self._guard = location, spec, guard or Guard()
         self._seen: tuple[object, ControlRows] | None = None
+        self._lent: ControlRows | None = None
+        """What somebody may still read row by row: nobody writes to it."""
+        self._taking = threading.Lock()
 
     def read(self, where: Filter | None = None) -> list[Row]:
         return self.read_at(where)[0]
 
     def read_at(self, where: Filter | None = None) -> tuple[list[Row], int]:
         opened = self._open()
-        return (list(self._told(opened.rows(where))), opened.table.version()) if opened else ([], -1)
+        return (list(self._told(opened.rows(where))), opened.commit) if opened else ([], -1)
 
     def stream(self, where: Filter | None = None) -> Iterator[Row]:
-        opened = self._open()
+        opened = self._lent = self._open()
         return self._told(opened.rows(where)) if opened else iter(())
 
     def columns(self, names: Collection[str], where: Filter | None = None) -> Columns:
@@ -97,7 +100,7 @@ class DeltaControlTable:
             return opened.columns(names, where)
 
     def chosen(self, names: Collection[str], keep: Keep) -> Iterator[Row]:
-        opened = self._open()
+        opened = self._lent = self._open()
         return self._told(opened.chosen(names, keep)) if opened else iter(())
 
     def _told(self, rows: Iterator[Row]) -> Iterator[Row]:
@@ -106,7 +109,7 @@ class DeltaControlTable:
 
     def revision(self) -> int:
         opened = self._open()
-        return opened.table.version() if opened else -1
+        return opened.commit if opened else -1
 
     def state(self) -> str:
         opened = self._open()
@@ -115,7 +118,7 @@ class DeltaControlTable:
         table = opened.table
         # Also lists what was committed since it was opened: then it is read anew next time.
         times = [commit.get("timestamp") for commit in table.history(1)]
-        return f"{table.metadata().id} {table.version()} {times}"
+        return f"{table.metadata().id} {opened.commit} {times}"
 
     def append(self, rows: Sequence[Row]) -> None:
         if self._spec.sequence:
@@ -130,8 +133,9 @@ class DeltaControlTable:
         # Appends never exclude each other, so the only way to fail is to run out of attempts (15 by default).
         patient = CommitProperties(max_commit_retries=_ATTEMPTS)
         table = self._whole()
-        with self._durable(table.version()):
+        with self._durable(before := table.version()):
             write_deltalake(table, self._arrow(rows), mode="append", commit_properties=patient)
+        self._keep(table, before + 1)
 
     def _append_numbered(self, rows: Sequence[Row]) -> None:
         from deltalake import CommitProperties, write_deltalake
@@ -145,6 +149,7 @@ class DeltaControlTable:
                 mine = numbered(rows, self._spec, commit)
                 with self._durable(commit - 1), suppress(CommitFailedError):  # somebody else has that number
                     write_deltalake(table, self._arrow(mine), mode="append", commit_properties=once)
+                    self._keep(table, commit)
                     break
         else:
             raise too_busy(f"{self._location} is too busy")
@@ -172,6 +177,7 @@ class DeltaControlTable:
             except CommitFailedError as error:
                 raise ConflictError(f"{self._spec.name}: somebody else committed first", why=str(error)) from None
         commit = max(revision, 0) + 1  # without retries it is this commit or none; the table may have moved on already
+        self._keep(table, commit)
         self._guard.after_replace(self._spec.name, rows, note, commit)
         return commit
 
@@ -181,8 +187,8 @@ class DeltaControlTable:
         if self._spec.grows:
             self._tidy(most_files, every=True)
             return
-        table = self._newest()
-        if table and len(table.file_uris()) > most_files:
+        opened = self._open()
+        if opened and len(opened.table.file_uris()) > most_files and (table := self._newest()):
             with self._durable(table.version()), suppress(CommitFailedError):  # somebody else compacts right now
                 table.optimize.compact()
 
@@ -206,11 +212,11 @@ class DeltaControlTable:
 
         with self._durable():
             self._guard.before_write()
-        table = self._newest()
+        table = self._taken()
         if table is None:
             with self._durable(-1):
                 table = self._create()
-        if younger := ControlRows(table, self._spec).younger:
+        if younger := younger_columns(table, self._spec):
             kinds = {"text": "string", "time": "timestamp", "int": "long", "float": "double", "bool": "boolean"}
             with self._durable(table.version()):
                 table.alter.add_columns(
@@ -227,9 +233,25 @@ class DeltaControlTable:
             self._held(seen[1].table)
             return seen[1]
         table = self._newest()
-        opened = ControlRows(table, self._spec) if table is not None else None
+        opened = ControlRows(table, self._spec, table.version()) if table is not None else None
         self._seen = (state, opened) if opened is not None and state and state == self._log_state() else None
         return opened
+
+    def _keep(self, table: DeltaTable, commit: int) -> None:
+        """What a write left is what there is to read, where it is this commit and nobody wrote since."""
+        folder = local(self._location)
+        if folder is not None and table.version() == commit and (log := read_log(folder)).head == commit:
+            self._seen = (log.state, ControlRows(table, self._spec, commit))
+
+    def _taken(self) -> DeltaTable | None:
+        """The newest state, of the caller's own, to write to: what was opened before, where nothing was written since;
+        nobody else is given it again."""
+        state = self._log_state()
+        with self._taking:
+            seen, self._seen = self._seen, None
+        if seen is None or state != seen[0] or seen[1] is self._lent:
+            return self._newest()
+        return self._held(seen[1].table)
 
     def _log_state(self) -> object:
         """Another one after whatever was written to the log; None where that costs as much as opening the table."""

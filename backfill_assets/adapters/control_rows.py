@@ -30,17 +30,20 @@ _FEW = 5_000
 
 @dataclass(frozen=True, slots=True)
 class ControlRows:
-    """The rows of an opened table, which nobody writes to."""
+    """The rows of an opened table. Whoever writes to it goes on from there: then rows may be newer than `commit`, which
+    costs a reader who minds another look."""
 
     table: DeltaTable
     spec: TableSpec
+    commit: int
+    """The one that was opened."""
     kept: dict[str, list[RecordBatch]] = field(default_factory=dict)
     """What was read before, by the condition."""
 
     @property
     def younger(self) -> set[str]:
         """The columns that came with a later release than the one that made the table."""
-        return set(self.spec.columns) - {field.name for field in self.table.schema().fields}
+        return younger_columns(self.table, self.spec)
 
     def rows(self, where: Filter | None) -> Iterator[Row]:
         """Those that match."""
@@ -113,6 +116,11 @@ class ControlRows:
                 continue
             texts[name] = _joined(each)
         return Columns(rows=rows, numbers=numbers, texts=texts)
+
+
+def younger_columns(table: DeltaTable, spec: TableSpec) -> set[str]:
+    """What a table lacks that an earlier release made."""
+    return set(spec.columns) - {field.name for field in table.schema().fields}
 
 
 def _joined(parts: Sequence[Any]) -> Texts:

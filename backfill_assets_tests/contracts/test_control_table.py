@@ -7,13 +7,17 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from threading import Barrier
 
 import pytest
+from deltalake import DeltaTable
 
+from backfill_assets.adapters import control_delta
 from backfill_assets.adapters.control_delta import DeltaControlTable, DeltaStore, Guard
+from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import ConflictError
 from backfill_assets.core.intervals import utc
 from backfill_assets.state.columns import instant
@@ -89,6 +93,50 @@ def test_what_is_read_again_is_the_readers_own(tmp_path: Path) -> None:
     other.append([row("a", 5)])
     assert sorted(str(r["number"]) for r in table.read({"key": ("a",)})) == ["0", "5"]
     assert keys(table.read()) == ["a", "a", "b"] and table.columns(["key"]).rows == 3
+
+
+def test_what_was_written_need_not_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To open a table is to read its log: a writer goes on from its own commit, until somebody else writes."""
+    opened: list[str] = []
+
+    def counted(location: str) -> DeltaTable | None:
+        opened.append(location)
+        return open_table(location)
+
+    monkeypatch.setattr(control_delta, "open_table", counted)
+    table, other = (DeltaStore(str(tmp_path)).table(SPEC) for _ in range(2))
+    table.append([row("a")])
+    first = len(opened)
+    for number in range(1, 4):
+        table.append([row("a", number)])
+        assert {r["number"] for r in table.read()} == {*range(number + 1)}
+    commit = table.replace([row("b")], where={"key": ["b"]}, revision=table.revision(), note=NOTE)
+    assert commit == table.revision() and keys(table.read()) == ["a"] * 4 + ["b"]
+    assert len(opened) == first
+    other.append([row("c")])
+    with pytest.raises(ConflictError):
+        table.replace([row("b", 2)], where={"key": ["b"]}, revision=commit, note=NOTE)
+    assert keys(table.read()) == ["a"] * 4 + ["b", "c"]
+
+
+def test_threads_of_a_table_write_to_one_each(tmp_path: Path) -> None:
+    """Of those that saw the same revision one wins, also where what was opened is at hand for all of them."""
+    table = DeltaStore(str(tmp_path)).table(SPEC)
+    for rounds in range(5):
+        table.append([row(f"r{rounds}")])
+        seen, gate = table.revision(), Barrier(4)
+        table.read()
+
+        def move(number: int, seen: int = seen, gate: Barrier = gate, rounds: int = rounds) -> bool:
+            gate.wait()
+            name = f"w{rounds}.{number}"
+            with suppress(ConflictError):
+                return table.replace([row(name)], where={"key": [name]}, revision=seen, note=NOTE) == seen + 1
+            return False
+
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(move, range(4))).count(True) == 1
+        assert len(keys(table.read())) == 2 * (rounds + 1)
 
 
 def test_others_open_it_meanwhile(tmp_path: Path) -> None:
@@ -327,7 +375,6 @@ def test_tables_of_one_store_are_apart(store: Store) -> None:
 
 def test_delta_compaction_leaves_few_files(tmp_path: Path) -> None:
     """It is what compaction is for; below the limit nothing is done."""
-    from deltalake import DeltaTable
 
     table = DeltaStore(str(tmp_path)).table(SPEC)
     for number in range(8):
