@@ -40,11 +40,6 @@ class ControlRows:
     kept: dict[str, list[RecordBatch]] = field(default_factory=dict)
     """What was read before, by the condition."""
 
-    @property
-    def younger(self) -> set[str]:
-        """The columns that came with a later release than the one that made the table."""
-        return younger_columns(self.table, self.spec)
-
     def rows(self, where: Filter | None) -> Iterator[Row]:
         """Those that match."""
         for part in self._parts(where):
@@ -82,7 +77,7 @@ class ControlRows:
     def _read(self, condition: str) -> Iterator[RecordBatch]:
         from deltalake import QueryBuilder
 
-        younger = self.younger
+        younger = younger_columns(self.table, self.spec)
         columns = ", ".join(f'"{name}"' for name in self.spec.columns if name not in younger)
         yield from QueryBuilder().register("t", self.table).execute(f"SELECT {columns} FROM t{condition}")
 
