@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 from backfill_assets.adapters.csv_header import HeaderColumns, by_header, corrupt_record
 from backfill_assets.adapters.jvm import sql_with
 from backfill_assets.adapters.read_schema import read_as
+from backfill_assets.adapters.refused_values import refusing, values_read
 from backfill_assets.adapters.session_kind import is_remote
 from backfill_assets.adapters.source_files import SourceFile, files_at
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_storage import DeltaTableStorage
-from backfill_assets.adapters.types_of_files import Others, TypesOfFiles, refusal, types_of_files
+from backfill_assets.adapters.types_of_files import TypesOfFiles, types_of_files
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.build.engine import Input, Job, ModelInput, SourceInput
 from backfill_assets.core.errors import (
@@ -247,30 +248,17 @@ def _widened(reader: Any, source: Source, files: Sequence[SourceFile]) -> DataFr
 
 def _with_refusals(reader: Any, source: Source, frame: DataFrame, schema: StructType, types: TypesOfFiles) -> DataFrame:
     """A frame of all files, which are read with this schema, or one that fails where a file has another type."""
-    parts = types.by_others({field.name.lower(): field.dataType.simpleString() for field in schema.fields})
-    if parts.keys() <= {()}:
+    parts = types.by_others(values_read(schema))
+    if not any(others for others, _ in parts):
         return frame
+
+    def load(schema: StructType, files: Sequence[SourceFile]) -> DataFrame:
+        assert source.path is not None
+        return _loaded(reader.schema(schema), source.path, files)
+
     return reduce(
-        lambda one, other: one.union(other), (_refusing(reader, source, schema, *part) for part in parts.items())
-    )
-
-
-def _refusing(
-    reader: Any, source: Source, schema: StructType, others: Others, files: Sequence[SourceFile]
-) -> DataFrame:
-    """Some files of a source; `others` are the columns of which they have another type than that of the schema."""
-    from pyspark.sql.types import StructType
-
-    assert source.path is not None
-    types = dict(others)
-    own = StructType([field for field in schema.fields if field.name.lower() not in types])
-    return _loaded(reader.schema(own), source.path, files).selectExpr(
-        *(
-            f"{refusal(source, files, f.name, types[f.name.lower()], f.dataType.simpleString())} AS {quoted(f.name)}"
-            if f.name.lower() in types
-            else quoted(f.name)
-            for f in schema.fields
-        )
+        lambda one, other: one.union(other),
+        (refusing(load, source, schema, others, rest, files) for (others, rest), files in parts.items()),
     )
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from backfill_assets.adapters.source_files import SourceFile
 from backfill_assets.core.model import Column
 from backfill_assets.plan.odd_files import NANOSECONDS
-from backfill_assets.project.file_schema import arrow_columns
+from backfill_assets.project.file_schema import arrow_columns, arrow_type, arrow_values
 from backfill_assets.project.object_store import UnreachableError
 from backfill_assets.sql.wider_types import UNSIGNED
+
+_Values: TypeAlias = tuple[tuple[tuple[str, ...], str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +25,9 @@ class Footer:
     columns: tuple[Column, ...] | None
     """Its own, in their order, with the types that Spark has for them as far as they are plain; None: of a kind that
     is not known here."""
+    values: _Values
+    """The plain ones in its columns, also within structs, arrays and maps: the way to each, in lower case, and the type
+    that the file says, one without a sign as such. Nothing of those whose type is not known here."""
     ends: tuple[Any, Any] | None
     """The least and the largest value of the column that was asked about; None where it does not say them."""
 
@@ -58,35 +63,38 @@ def _footer(file: SourceFile, column: str) -> Footer | None:
         return None
     except (ArrowInvalid, UnicodeError):
         return None
-    columns = _columns(said)
-    shared = None if columns is None else _shared(columns)
-    return Footer(rows=said.num_rows, columns=shared, ends=_ends(said, column) if column else None)
+    columns, values = _shared(*_told(said))
+    return Footer(rows=said.num_rows, columns=columns, values=values, ends=_ends(said, column) if column else None)
 
 
 @lru_cache(maxsize=1_000)
-def _shared(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+def _shared(columns: tuple[Column, ...] | None, values: _Values) -> tuple[tuple[Column, ...] | None, _Values]:
     """The same, once for all files that have them: thousands do."""
-    return columns
+    return columns, values
 
 
-def _columns(said: Any) -> tuple[Column, ...] | None:
+def _told(said: Any) -> tuple[tuple[Column, ...] | None, _Values]:
+    """The columns, and the values in them."""
     from pyarrow import ArrowException
 
     try:
         schema = said.schema.to_arrow_schema()
-        columns = arrow_columns(schema)
+        columns, found = arrow_columns(schema), list(arrow_values(schema))
     except (ArrowException, UnicodeError):
-        return None
-    unsigned = {f.name: str(f.type) for f in schema if str(f.type) in UNSIGNED}
-    columns = tuple(replace(c, type=unsigned.get(c.name, c.type)) for c in columns)
-    leaves = [said.schema.column(i) for i in range(said.num_columns)]
-    older = {leaf.path for leaf in leaves if leaf.physical_type == "INT96"}  # what Spark writes, and reads, by default
-    return tuple(
-        replace(column, type="timestamp" if field.name in older else NANOSECONDS)
-        if str(field.type).startswith("timestamp[ns")
-        else column
-        for column, field in zip(columns, schema, strict=True)
-    )
+        return None, ()
+    # What Spark writes, and reads, by default.
+    older = [said.schema.column(i).physical_type == "INT96" for i in range(said.num_columns)]
+    if len(older) != len(found):  # an empty struct is no column
+        return columns, ()
+    types = {way: _type(type_, old) for (way, type_), old in zip(found, older, strict=True)}
+    values = tuple((tuple(name.lower() for name in way), type_) for way, type_ in types.items() if type_)
+    return tuple(replace(c, type=types.get((c.name,), c.type)) for c in columns), values
+
+
+def _type(type_: Any, older: bool) -> str | None:
+    if str(type_).startswith("timestamp[ns"):
+        return "timestamp" if older else NANOSECONDS
+    return str(type_) if str(type_) in UNSIGNED else arrow_type(type_)
 
 
 def _ends(said: Any, column: str) -> tuple[Any, Any] | None:

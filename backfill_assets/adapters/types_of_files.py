@@ -11,16 +11,16 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
 from backfill_assets.adapters.parquet_footer import read_footer
 from backfill_assets.adapters.source_files import SourceFile, each_file, newest
 from backfill_assets.core.errors import TransientBuildError
-from backfill_assets.core.model import Column, Source
+from backfill_assets.core.model import Source
 from backfill_assets.core.wording import first_few
 from backfill_assets.plan.odd_files import LOOKED_AT, NANOSECONDS
-from backfill_assets.project.file_schema import arrow_columns
+from backfill_assets.project.file_schema import arrow_type, arrow_values
 from backfill_assets.project.object_store import UnreachableError
-from backfill_assets.sql.text import literal
 from backfill_assets.sql.wider_types import as_signed, is_read_as, is_stored_as, keeps_numbers
 
 MARK = "[SOURCE_FILE_OF_ANOTHER_TYPE]"
@@ -29,16 +29,20 @@ _SAID = re.compile(re.escape(MARK) + r" (.*? is read of all its files)", re.DOTA
 _MOST_FILES = 20_000
 """The newest of them are looked into, in each process."""
 
-Others = tuple[tuple[str, str], ...]
-"""Columns, in lower case, and their types in a file, where these are not read as they are."""
+Way: TypeAlias = tuple[str, ...]
+"""A column, and what leads from there to a value through structs, arrays (`element`) and maps (`key`, `value`), in
+lower case."""
+Others: TypeAlias = tuple[tuple[Way, str], ...]
+"""Values, and their types in a file, where these are not read as they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class TypesOfFiles:
-    """The plain types of the columns of a source's files, as these say them."""
+    """The plain types in the columns of a source's files, as these say them."""
 
     format: str
-    files: Mapping[SourceFile, Sequence[Column]]
+    files: Mapping[SourceFile, Others]
+    """All that each says."""
 
     def is_usual(self, column: str, type_: str, other: str) -> bool:
         """Whether more files have a column, in any letters, as just this type than as the other: of those that a plan
@@ -46,11 +50,11 @@ class TypesOfFiles:
         low = column.lower()
         voting = {*newest(self.files, LOOKED_AT), *[*self.files][:1]}
         own = [
-            as_signed(c.type)
-            for file, columns in self.files.items()
+            as_signed(found)
+            for file, values in self.files.items()
             if file in voting and low not in file.folder_columns
-            for c in columns
-            if c.type and c.name.lower() == low
+            for way, found in values
+            if way == (low,)
         ]
         return own.count(type_) > own.count(other)
 
@@ -60,18 +64,17 @@ class TypesOfFiles:
             return keeps_numbers(found, said)
         return is_read_as(found, said) or is_stored_as(found, said)
 
-    def by_others(self, read: Mapping[str, str]) -> dict[Others, list[SourceFile]]:
-        """The files by what of them is not read as it is; () of most. `read`: by column, in lower case, the type that
-        all files are read with. What a file does not say, or its folders do, is nobody's fault here."""
-        found: dict[Others, list[SourceFile]] = {}
-        for file, columns in self.files.items():
-            others = [
-                (name, column.type)
-                for column in columns
-                if (name := column.name.lower()) in read and name not in file.folder_columns
-                if column.type and not self.reads(column.type, read[name])
-            ]
-            found.setdefault(tuple(sorted(others)), []).append(file)
+    def by_others(self, read: Mapping[Way, str]) -> dict[tuple[Others, frozenset[Way]], list[SourceFile]]:
+        """The files by what of them is not read as it is, nothing of most, and by what else they say that they have of
+        the columns that are concerned. `read`: the types that all files are read with. What a file does not say, or its
+        folders do, is nobody's fault here."""
+        found: dict[tuple[Others, frozenset[Way]], list[SourceFile]] = {}
+        for file, values in self.files.items():
+            there = {way: type_ for way, type_ in values if way in read and way[0] not in file.folder_columns}
+            others = tuple(sorted((way, type_) for way, type_ in there.items() if not self.reads(type_, read[way])))
+            concerned = {way[0] for way, _ in others}
+            rest = frozenset(way for way in there if way[0] in concerned) - {way for way, _ in others}
+            found.setdefault((others, rest), []).append(file)
         return found
 
 
@@ -81,7 +84,7 @@ def types_of_files(source: Source, files: Collection[SourceFile]) -> TypesOfFile
     chosen = {*newest(files, _MOST_FILES)}
     looked = [file for file in files if file in chosen]
     try:
-        said = dict(zip(looked, each_file(looked, lambda file: _columns(source, file)), strict=True))
+        said = dict(zip(looked, each_file(looked, lambda file: _values(source, file)), strict=True))
     except UnreachableError as error:
         raise TransientBuildError(error.what, why=error.why, fix=error.fix) from error
     except OSError as error:
@@ -93,12 +96,10 @@ def types_of_files(source: Source, files: Collection[SourceFile]) -> TypesOfFile
     return TypesOfFiles(source.format, {file: said.get(file, ()) for file in files})
 
 
-def refusal(source: Source, files: Sequence[SourceFile], column: str, there: str, read: str) -> str:
-    """An SQL expression that fails where a value of these files' column is needed, and nowhere else: rows that a query
-    leaves out by other columns, and columns that it does not read, cost nothing."""
+def other_type_text(source: Source, files: Sequence[SourceFile], column: str, there: str, read: str) -> str:
+    """What an error says where a value of these files is needed."""
     names = first_few(sorted("/".join(file.inside) for file in files))
-    text = f"{MARK} {column} is {there} in {names} of {source.name}, and {read} is read of all its files"
-    return f"CAST(raise_error({literal(text)}) AS {read})"
+    return f"{MARK} {column} is {there} in {names} of {source.name}, and {read} is read of all its files"
 
 
 def other_type(text: str) -> str:
@@ -107,29 +108,33 @@ def other_type(text: str) -> str:
     return found[1] if found else ""
 
 
-def _columns(source: Source, file: SourceFile) -> Sequence[Column]:
+def _values(source: Source, file: SourceFile) -> Others:
     try:
         return _of_orc(file) if source.format == "orc" else _of_parquet(file, source.time_column)
     except (PermissionError, FileNotFoundError):  # whoever reads it says so
         return ()
 
 
-def _of_parquet(file: SourceFile, time_column: str | None) -> Sequence[Column]:
+def _of_parquet(file: SourceFile, time_column: str | None) -> Others:
     footer = read_footer(file, time_column)
-    columns = footer.columns if footer else None
-    return [c for c in columns or () if c.type != NANOSECONDS]  # Spark refuses these in words of its own
+    # Spark refuses nanoseconds in words of its own.
+    return tuple(value for value in (footer.values if footer else ()) if value[1] != NANOSECONDS)
 
 
 @lru_cache(maxsize=20_000)
-def _of_orc(file: SourceFile) -> Sequence[Column]:
+def _of_orc(file: SourceFile) -> Others:
     """But for instants: of those Arrow says another type than Spark."""
     from pyarrow import ArrowException
     from pyarrow.orc import ORCFile
 
     try:
         with file.opened() as opened:
-            columns = arrow_columns(ORCFile(opened).schema)
-            return [c for c in columns if c.type and not c.type.startswith("timestamp")]
+            found = [(way, arrow_type(type_)) for way, type_ in arrow_values(ORCFile(opened).schema)]
+            return tuple(
+                (tuple(name.lower() for name in way), type_)
+                for way, type_ in found
+                if type_ and not type_.startswith("timestamp")
+            )
     except UnreachableError:
         raise
     except OSError as error:

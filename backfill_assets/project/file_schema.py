@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,24 @@ def _parquet(path: str) -> tuple[Column, ...]:
 def arrow_columns(schema: Any) -> tuple[Column, ...]:
     """The columns of an Arrow schema, without a type where it is not plain."""
     return tuple(Column(name=f.name, type=arrow_type(f.type)) for f in schema)
+
+
+def arrow_values(fields: Iterable[Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The values of Arrow fields that hold no others, in the order of Parquet's columns: the way to each through
+    structs, arrays and maps, as Spark names it, and its type."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    for field in fields:
+        way, type_ = (*above, field.name), field.type
+        if types.is_struct(type_):
+            yield from arrow_values(type_, way)
+        elif types.is_map(type_):
+            yield from arrow_values([pa.field("key", type_.key_type), pa.field("value", type_.item_type)], way)
+        elif types.is_list(type_) or types.is_large_list(type_) or types.is_fixed_size_list(type_):
+            yield from arrow_values([pa.field("element", type_.value_type)], way)
+        else:
+            yield way, type_
 
 
 def arrow_type(type_: Any) -> str | None:

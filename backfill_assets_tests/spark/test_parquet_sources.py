@@ -145,6 +145,78 @@ def test_files_of_another_type_are_not_read_as_something_else(
         assert said.why.startswith("c is ") and " in 2.parquet of shop.bills, and " in said.why
 
 
+WITHIN = {
+    "struct": (lambda kind: pa.struct([("a", kind)]), lambda value: {"a": value}, "c.a"),
+    "struct in a struct": (lambda kind: pa.struct([("s", pa.struct([("A", kind), ("b", pa.int32())]))]),
+                           lambda value: {"s": {"A": value, "b": 3}}, "c.s.a"),
+    "array": (pa.list_, lambda value: [value, value], "c.element"),
+    "array of structs": (lambda kind: pa.list_(pa.struct([("a", kind)])), lambda value: [{"a": value}], "c.element.a"),
+    "map": (lambda kind: pa.map_(pa.string(), kind), lambda value: [("k", value)], "c.value"),
+    "array in a struct": (lambda kind: pa.struct([("l", pa.list_(kind)), ("b", pa.int32())]),
+                          lambda value: {"l": [value], "b": 3}, "c.l.element"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "older", "few", "newer", "much"),
+    [
+        ("parquet", *OTHERS[0][:4]),
+        ("parquet", pa.date32(), DAY, pa.int32(), 5),
+        ("parquet", pa.int16(), 5, pa.int32(), 70_000),
+        ("orc", *OTHERS[0][:4]),
+    ],
+)
+@pytest.mark.parametrize("shape", WITHIN)
+def test_values_of_another_type_within_others(
+    spark: SparkSession,
+    tmp_path: Path,
+    name: str,
+    older: pa.DataType,
+    few: Any,
+    newer: pa.DataType,
+    much: Any,
+    shape: str,
+) -> None:
+    """Spark reads them as it reads columns: 12.50 as 1250, and of ORC 12, or NULL."""
+    kind, value, way = WITHIN[shape]
+    for number, type_, each in ((1, older, few), (2, newer, much)):
+        table = pa.table({"at": pa.array([number], pa.int32()), "c": pa.array([value(each)], kind(type_))})
+        if name == "orc":
+            po.write_table(table, tmp_path / f"{number}.orc")
+        else:
+            pq.write_table(table, tmp_path / f"{number}.parquet", store_decimal_as_integer=True)
+    found = frame(spark, tmp_path, name, at="int")
+    assert len(found.where("at < 2").select("c").collect()) == 1 and found.count() == 2
+    for asked in (found, found.where("at = 2"), found.selectExpr("to_json(struct(c))")):
+        with pytest.raises(Exception, match=rf"{way} is .* in 2\.{name} of shop\.bills, and .* is read"):
+            asked.collect()
+
+
+@pytest.mark.parametrize("vectorized", ["true", "false"])
+def test_the_rest_of_a_struct_is_read(spark: SparkSession, tmp_path: Path, vectorized: str) -> None:
+    """In its order, NULL where it is NULL; whoever does not need the value never notices that it has another type."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.parquet.enableVectorizedReader", vectorized)
+    for number, type_, net in ((1, pa.int32(), 5), (2, pa.decimal128(9, 2), Decimal("12.50"))):
+        inner = pa.struct([("net", type_), ("x.y", pa.string()), ("only", pa.struct([("v", type_)]))])
+        kind = pa.struct([("id", pa.int32()), ("in`ner", inner), ("last", pa.int32())])
+        full = {"id": number, "in`ner": {"net": net, "x.y": "z", "only": {"v": net}}, "last": 9}
+        values = pa.array([full, None, full | {"in`ner": None}], kind)
+        table = pa.table({"at": pa.array([number] * 3, pa.int32()), "c": values})
+        pq.write_table(table, tmp_path / f"{number}.parquet", store_decimal_as_integer=True)
+    found = frame(session, tmp_path, at="int")
+    [one] = {str(f.dataType) for f in found.schema if f.name == "c"}
+    assert one == str(spark.read.parquet(str(tmp_path / "1.parquet")).schema["c"].dataType)
+    asked = found.selectExpr("at", "c.id", "c.last", "c.`in``ner`.`x.y`")
+    rows = sorted(str(tuple(row)) for row in asked.collect())
+    lines = ("({at}, None, None, None)", "({at}, {at}, 9, 'z')", "({at}, {at}, 9, None)")
+    assert rows == sorted(line.format(at=at) for at in (1, 2) for line in lines)
+    for needed in ("c.`in``ner`.net", "c.`in``ner`.only", "c.`in``ner`", "c"):
+        with pytest.raises(Exception, match="SOURCE_FILE_OF_ANOTHER_TYPE"):
+            found.where("at = 2").select(needed).collect()
+        assert len(found.where("at = 1").select(needed).collect()) == 3
+
+
 @pytest.mark.parametrize("odd", [pa.array([Decimal("12.50")], pa.decimal128(9, 2)), pa.array([12.9])])
 def test_the_first_file_may_be_the_odd_one(spark: SparkSession, tmp_path: Path, odd: pa.Array) -> None:
     """Where more files have the type that is declared: 12 was read of its 12.50, and the others were refused."""

@@ -17,7 +17,7 @@ import pytest
 
 from backfill_assets.adapters.parquet_footer import parquet_footer
 from backfill_assets.adapters.source_files import SourceFile, files_at
-from backfill_assets.adapters.types_of_files import MARK, refusal, types_of_files
+from backfill_assets.adapters.types_of_files import MARK, other_type_text, types_of_files
 from backfill_assets.core.errors import TransientBuildError
 from backfill_assets.core.model import Source
 
@@ -37,8 +37,13 @@ def written(folder: Path, name: str, **columns: pa.Array) -> None:
 
 
 def told(folder: Path, format: str = "parquet", **read: str) -> dict[str, tuple[tuple[str, str], ...]]:
-    found = types_of_files(source(folder, format), files_at(str(folder))).by_others(READ | read)
-    return {"/".join(file.inside): others for others, files in found.items() for file in files}
+    ways = {tuple(name.split(".")): type_ for name, type_ in (READ | read).items()}
+    found = types_of_files(source(folder, format), files_at(str(folder))).by_others(ways)
+    return {
+        "/".join(file.inside): tuple((".".join(way), type_) for way, type_ in others)
+        for (others, _), files in found.items()
+        for file in files
+    }
 
 
 @pytest.mark.parametrize(
@@ -51,7 +56,7 @@ def told(folder: Path, format: str = "parquet", **read: str) -> dict[str, tuple[
         ({"net": pa.array([1], pa.int64()), "id": pa.array(["1"])}, (("id", "string"), ("net", "bigint"))),
         ({"net": pa.array([1], pa.uint32())}, (("net", "uint32"),)),
         ({"net": pa.array([1], pa.uint16())}, ()),
-        ({"net": pa.array([[1]])}, ()),  # nobody knows what is in there
+        ({"net": pa.array([[1]])}, ()),  # Spark refuses it
     ],
     ids=["as all", "narrower", "stored alike", "decimal", "two", "without a sign", "small", "nested"],
 )
@@ -164,8 +169,33 @@ def test_of_very_many_files_the_newest(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_the_refusal_names_files(tmp_path: Path) -> None:
-    """As one SQL literal, whatever they are called."""
     written(tmp_path, "it's.parquet", **PLAIN)
-    said = refusal(source(tmp_path), files_at(str(tmp_path)), "net", "decimal(9,2)", "int")
-    text = f"{MARK} net is decimal(9,2) in it\\'s.parquet of shop.bills, and int is read of all its files"
-    assert said == f"CAST(raise_error('{text}') AS int)"
+    said = other_type_text(source(tmp_path), files_at(str(tmp_path)), "net", "decimal(9,2)", "int")
+    assert said == f"{MARK} net is decimal(9,2) in it's.parquet of shop.bills, and int is read of all its files"
+
+
+def test_values_within_others(tmp_path: Path) -> None:
+    """Each by its way; files with another rest of the same struct are apart, as that decides what can be read."""
+    inner = pa.struct([("Net", NET.type), ("tags", pa.map_(pa.string(), pa.list_(pa.int64()))), ("b", pa.uint32())])
+    values = pa.array([{"Net": NET[0], "tags": [("k", [1])], "b": 1}], inner)
+    written(tmp_path, "1.parquet", c=values)
+    written(tmp_path, "2.parquet", c=pa.array([{"Net": NET[0]}], pa.struct([("Net", NET.type)])))
+    read = {"c.net": "int", "c.tags.key": "int", "c.tags.value.element": "int", "c.b": "bigint", "c.none": "int"}
+    odd = (("c.net", "decimal(9,2)"), ("c.tags.key", "string"), ("c.tags.value.element", "bigint"))
+    assert told(tmp_path, **read) == {"1.parquet": odd, "2.parquet": odd[:1]}
+    written(
+        tmp_path, "3.parquet", c=pa.array([{"Net": NET[0], "b": 1}], pa.struct([("Net", NET.type), ("b", pa.uint32())]))
+    )
+    types = types_of_files(source(tmp_path), files_at(str(tmp_path)))
+    rests = {rest for others, rest in types.by_others({("c", "net"): "int", ("c", "b"): "bigint"}) if others}
+    assert rests == {frozenset(), frozenset({("c", "b")})}
+
+
+def test_older_instants_within_others(tmp_path: Path) -> None:
+    """Spark writes instants as 96 bits by default, which Arrow takes for nanoseconds."""
+    table = pa.table({"c": pa.array([{"at": AT[0]}], pa.struct([("at", AT.type)])), "at": AT})
+    pq.write_table(table, tmp_path / "1.parquet", use_deprecated_int96_timestamps=True)
+    [file] = files_at(str(tmp_path))
+    footer = parquet_footer(file, None)
+    assert footer and footer.values == ((("c", "at"), "timestamp"), (("at",), "timestamp"))
+    assert told(tmp_path, **{"c.at": "bigint"}) == {"1.parquet": (("c.at", "timestamp"),)}
