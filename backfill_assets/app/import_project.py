@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,12 +29,18 @@ warehouse: .backfill/warehouse
 _SOURCES, _CONSUMERS = "sources.yml", "consumers.yml"
 
 
-def import_project(root: Path, tool: str, origin: Path, start: date | None = None) -> Imported:
+def import_project(
+    root: Path,
+    tool: str,
+    origin: Path,
+    start: date | None = None,
+    looked_at: Callable[[int, int], object] = lambda number, of: None,
+) -> Imported:
     """Write a model's file for each model of another tool's project that can be expressed here, and a report.
 
     `tool` is sqlmesh (`origin` is its folder) or dbt (its manifest); `start` is the first day of models that say none.
-    Nothing of it is executed, and no file is written over but the report. Raises SettingsError when there is no such
-    project, ProjectError when the files here have problems.
+    `looked_at` hears how many models are, and of how many. Nothing of it is executed, and no file is written over but
+    the report. Raises SettingsError when there is no such project, ProjectError when the files here have problems.
     """
     from backfill_assets.importing.dbt import read_dbt
     from backfill_assets.importing.header import consumers_text, sources_text
@@ -43,7 +49,7 @@ def import_project(root: Path, tool: str, origin: Path, start: date | None = Non
 
     declared = _declared(root)
     with unlogged():
-        found = (read_sqlmesh if tool == "sqlmesh" else read_dbt)(origin, declared, start)
+        found = (read_sqlmesh if tool == "sqlmesh" else read_dbt)(origin, declared, start, looked_at)
     there = {p.stem.lower(): p for p in model_files(root)} if (root / MODELS_FOLDER).is_dir() else {}
     fresh, kept = _apart(found, there, root)
     entries = [_entry(s) for s in found.sources.values()]

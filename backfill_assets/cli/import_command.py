@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from backfill_assets.cli.base import INCOMPLETE, AsJson, app, root_folder
+from backfill_assets.cli.progress import counting
 from backfill_assets.cli.terminal import out, print_result, styled
 
 
@@ -40,7 +41,8 @@ def import_(
     from backfill_assets.importing.report import Imported
 
     root = root_folder()
-    done = import_project(root, tool.value, origin, _day(start))
+    with counting("models are looked at") as looked_at:
+        done = import_project(root, tool.value, origin, _day(start), looked_at)
 
     def tell(done: Imported = done) -> None:
         console = out()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import Lock
 
@@ -59,6 +59,25 @@ def live_progress(project: Project) -> Generator[Listener]:
     )
     with bars:
         yield _Bars(bars, project)
+
+
+@contextmanager
+def counting(what: str) -> Generator[Callable[[int, int], object]]:
+    """Who is told how many of how many are done, and shows it on standard error while the block runs: as a bar, or as a
+    line for each hundred where the output is no terminal."""
+    console = err()
+    if not console.is_terminal:
+
+        def line(number: int, of: int) -> None:
+            if number % 100 == 0 and number < of:
+                console.print(f"{number:,} of {of:,} {what}", highlight=False, markup=False)
+
+        yield line
+        return
+    with Progress(BarColumn(bar_width=28), MofNCompleteColumn(), TextColumn(what), TimeElapsedColumn(),
+                  console=console, transient=True) as bars:  # fmt: skip
+        task = bars.add_task(what, total=None)
+        yield lambda number, of: bars.update(task, completed=number, total=of)
 
 
 class _Bars:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
@@ -40,10 +40,11 @@ class Assembly:
         default_factory=dict[str, "tuple[Foreign, WrittenQuery, tuple[ToCheck, ...]]"]
     )
 
-    def run(self) -> None:
-        """Translate all, and note what is left."""
+    def run(self, looked_at: Callable[[int, int], object]) -> None:
+        """Translate all, and note what is left; `looked_at` hears how many are, and of how many."""
         readers = self._readers()
-        for key, model in self.models.items():
+        for number, (key, model) in enumerate(self.models.items(), start=1):
+            looked_at(number, len(self.models))
             if model.kind in (*_STORED, ForeignKind.TABLE) or not readers.get(key):
                 self._settle(model, store=True)
         for key, model in self.models.items():
@@ -258,9 +259,15 @@ class Assembly:
         return self._used
 
 
-def assemble(models: Sequence[Foreign], sources: Mapping[str, Known], found: Translation, start: date | None) -> None:
+def assemble(
+    models: Sequence[Foreign],
+    sources: Mapping[str, Known],
+    found: Translation,
+    start: date | None,
+    looked_at: Callable[[int, int], object],
+) -> None:
     """Translate models with the sources that they read into `found`."""
-    Assembly(models={m.key: m for m in models}, sources=dict(sources), found=found, start=start).run()
+    Assembly(models={m.key: m for m in models}, sources=dict(sources), found=found, start=start).run(looked_at)
     used_names = {name for m in found.models.values() for name in m.reads}
     found.sources = {n: s for n, s in found.sources.items() if n in used_names}
 

@@ -304,7 +304,7 @@ class _Reader:
             node = node.this
         if not node.find(exp.Column) and node.find(exp.Placeholder) and not node.find(exp.Query):
             return frozenset()
-        if (said := by + _bare(node)) in self.untold:
+        if self.untold and (said := by + _bare(node)) in self.untold:
             return frozenset([said])
         while isinstance(node, exp.Paren):
             node = node.this

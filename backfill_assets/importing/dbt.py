@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -44,9 +44,14 @@ _KINDS = {
 _PERIODS = {"minute": "m", "hour": "h", "day": "d"}
 
 
-def read_dbt(file: Path, sources: Mapping[str, Mapping[str, str]], start: date | None = None) -> Translation:
+def read_dbt(
+    file: Path,
+    sources: Mapping[str, Mapping[str, str]],
+    start: date | None,
+    looked_at: Callable[[int, int], object],
+) -> Translation:
     """All of a manifest. `sources` are those that are declared here already, with Spark types of columns; `start` is
-    the first day of models that say none.
+    the first day of models that say none; `looked_at` hears how many models are, and of how many.
 
     Raises SettingsError when the file is no manifest that is known.
     """
@@ -70,6 +75,7 @@ def read_dbt(file: Path, sources: Mapping[str, Mapping[str, str]], start: date |
         {written_name(u, manifest.every[u]).lower(): known for u, known in tables.items()},
         found,
         start,
+        looked_at,
     )
     _consumers(manifest, names, found)
     found.sources = {n: s for n, s in found.sources.items() if n.lower() not in own}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -28,9 +28,14 @@ from backfill_assets.importing.sqlmesh_unwritten import unwritten_checks
 from backfill_assets.importing.types import malformed, spark_columns
 
 
-def read_sqlmesh(root: Path, sources: Mapping[str, Mapping[str, str]], start: date | None = None) -> Translation:
+def read_sqlmesh(
+    root: Path,
+    sources: Mapping[str, Mapping[str, str]],
+    start: date | None,
+    looked_at: Callable[[int, int], object],
+) -> Translation:
     """All of the project in a folder. `sources` are those that are declared here already, with Spark types of columns;
-    `start` is the first day of models that say none.
+    `start` is the first day of models that say none; `looked_at` hears how many models are, and of how many.
 
     Raises SettingsError when the folder is no SQLMesh project.
     """
@@ -46,7 +51,7 @@ def read_sqlmesh(root: Path, sources: Mapping[str, Mapping[str, str]], start: da
     models = _models(root, config, found, tables)
     found.checks += config.checks
     found.left += unwritten_checks(root)
-    assemble(_named(models), tables, found, start)
+    assemble(_named(models), tables, found, start, looked_at)
     found.sources = {n: s for n, s in found.sources.items() if n.lower() not in {o.lower() for o in sources}}
     return found
 

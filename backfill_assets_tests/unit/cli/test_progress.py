@@ -24,3 +24,11 @@ def test_a_reason_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
         tell(BatchFailed(model="a", interval=day, intervals=1, error="cannot compute a\nwhy: 7.csv", again=False))
     assert text.getvalue().count("why: 6.csv") == 2 and text.getvalue().count("why: 7.csv") == 1
     assert "a: 2024-01-01..2024-01-15 failed, trying its parts for the same reason" in text.getvalue()
+
+
+def test_models_of_another_project_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line for each hundred in a log: two thousand models take minutes."""
+    with progress.counting("models are looked at") as looked_at:
+        for number in range(1, 251):
+            looked_at(number, 250)
+    assert capsys.readouterr().err == "100 of 250 models are looked at\n200 of 250 models are looked at\n"
