@@ -68,10 +68,18 @@ class ApprovalSubject:
     """Whose approval is needed → for which models."""
     roles: Roles
     """And as what."""
-    findings: tuple[Finding, ...]
-    """What has to be accepted by name."""
-    proved: frozenset[str] = frozenset()
-    """The kinds of proofs that there are of exactly this content."""
+    proofs: tuple[Proof, ...]
+    """What was found out of exactly this content: the newest of each kind."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What has to be accepted by name."""
+        return tuple(f for proof in self.proofs for f in proof.findings)
+
+    @property
+    def proved(self) -> frozenset[str]:
+        """The kinds of proofs that there are."""
+        return frozenset(proof.kind for proof in self.proofs)
 
     @property
     def asked(self) -> tuple[Owned, ...]:
@@ -123,8 +131,7 @@ def subject(
         digest=_hash(content, [proof.digest for proof in proofs]),
         owners=owners,
         roles=merged_roles(item for _, here in asked for item in here.items()),
-        findings=tuple(f for proof in proofs for f in proof.findings),
-        proved=frozenset(proof.kind for proof in proofs),
+        proofs=tuple(proofs),
     )
 
 

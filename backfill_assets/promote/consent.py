@@ -9,7 +9,7 @@ from backfill_assets.promote.approval import EVERY_PROOF, STALE, ApprovalSubject
 from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.settled import consented
 from backfill_assets.state.approvals import Approval
-from backfill_assets.state.proofs import Finding
+from backfill_assets.state.proofs import Finding, Proof
 
 
 def unapproved(case: Case) -> dict[str, dict[str, Ranges]]:
@@ -24,17 +24,28 @@ def unapproved(case: Case) -> dict[str, dict[str, Ranges]]:
 
 
 def unaccepted(case: Case) -> Iterator[tuple[PlanReview, ApprovalSubject, Finding, Sequence[str]]]:
-    """The findings that close the gate, and who has not accepted them yet."""
+    """The findings that close the gate, and who has not accepted them yet. One that was looked at again since, with all
+    of its model's intervals, is what was found then."""
     moving = unreleased(case)
     told: set[tuple[str, str]] = set()
-    for review, about in subjects_of(case):
-        for finding in about.findings:
+    there = subjects_of(case)
+    for review, about in there:
+        others = [other for r, other in there if r.record.id == review.record.id]
+        for proof, finding in ((p, f) for p in about.proofs for f in p.findings):
             if finding.model not in moving or (review.record.id, finding.name) in told:
+                continue
+            if any(_is_newer(other, about, proof, finding.model) for other in others):
                 continue
             told.add((review.record.id, finding.name))
             lacking = [o for o in case.owners(finding.model) if not _is_accepted(case, finding, o)]
             if lacking:
                 yield review, about, finding, lacking
+
+
+def _is_newer(other: ApprovalSubject, about: ApprovalSubject, proof: Proof, model: str) -> bool:
+    """Whether another scope, which has all of the model's intervals, was looked at later."""
+    whole = not about.scope.get(model, NOTHING) - other.scope.get(model, NOTHING)
+    return whole and any(p.kind == proof.kind and p.at > proof.at for p in other.proofs)
 
 
 def covered_by(case: Case, review: PlanReview, approval: Approval) -> Mapping[str, Ranges]:

@@ -212,6 +212,26 @@ def test_new_days_are_no_later_write() -> None:
     assert board.objections(now=later) == []
 
 
+@pytest.mark.parametrize("again", [True, False])
+def test_what_is_not_found_any_more_is_in_nobodys_way(again: bool) -> None:
+    """A comparison before a day came found something, and an approval did not accept it; the one of all days since
+    counts. What that finds as well has to be accepted."""
+    finding = Finding(name="a.clicks", model="a", text="a.clicks moved, and should not have")
+    board = Board(ApprovalRules(owners={"ana@x": ("eve@x",), "bo@x": ("eve@x",)}))
+    board.prove(finding)
+    board.say("eve@x", "ana@x")
+    board.say("eve@x", "bo@x")
+    later, world, new = utc("2024-01-12T12:00"), board.world, board.world.project
+    board.change()
+    apply(world.bench(), make_plan(world.project, world.facts(later), Request()))
+    assert world.release(now=later, by="routine").moved
+    world.project = new
+    apply(world.bench(), make_plan(world.project, world.facts(later), Request()))
+    assert finding.text in [o.what for o in board.objections(now=later)]
+    board.prove(*([finding] if again else []), now=later)
+    assert [o.what for o in board.objections(now=later)] == ([finding.text] if again else [])
+
+
 def test_what_was_found_is_accepted_by_name() -> None:
     """By the owner of the model that it is about, with a reason, and not by a yes that does not name it."""
     board = Board(ApprovalRules(owners={"ana@x": ("ana@x",), "bo@x": ("bo@x",)}))
