@@ -21,6 +21,7 @@ from backfill_assets.app.gate import obstacles_ahead
 from backfill_assets.app.plan import plan_by_now, plan_request
 from backfill_assets.app.preflight import find_blocking
 from backfill_assets.app.prove import Proved, prove_built
+from backfill_assets.app.watch import find_older_moves
 from backfill_assets.build.hold import Hold
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.errors import BackfillError
@@ -64,7 +65,7 @@ class Started:
     gaps: tuple[Gap, ...] = ()
     """What preflight misses, and closes the gate."""
     notes: tuple[str, ...] = ()
-    """That nobody but its author is left to approve it."""
+    """That nobody but its author is left to approve it, and what it would show was built before its sources changed."""
 
     @property
     def stored(self) -> str:
@@ -158,7 +159,10 @@ def start_apply(context: Context, request: Request, *, sample: int | None = None
         maintenance=plan_maintenance(context, plan, estimate),
         amendment=amend_continued(context, before, whole, facts),
         gaps=find_blocking(context, whole, facts) if whole.stages else (),
-        notes=lone_author_words(whole.owners, facts.rules_for(context.project), opened.plan.authors) if opened else (),
+        notes=(
+            *(lone_author_words(whole.owners, facts.rules_for(context.project), opened.plan.authors) if opened else ()),
+            *map(str, find_older_moves(context, facts, whole)),
+        ),
     )
 
 

@@ -19,6 +19,7 @@ from backfill_assets.app.plan import plan_by_now
 from backfill_assets.app.prove import prove_built
 from backfill_assets.app.release import mover
 from backfill_assets.app.warned import warned_of
+from backfill_assets.app.watch import find_late_moves
 from backfill_assets.compare.codec import diff_from_json
 from backfill_assets.compare.diff import Diff
 from backfill_assets.compare.expect import expectations, judge_moves
@@ -47,6 +48,7 @@ from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, PlanStatus
 from backfill_assets.state.proofs import DIFF, left_to_do, newest_proofs
 from backfill_assets.state.warned import Parts, Warned
+from backfill_assets.watch.notice import Notice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,8 @@ class Promoted:
     """Where no plan was named and nothing moved: the plans that are promoted by their ids."""
     stale: tuple[Fault, ...] = ()
     """What is shown beside rows of an upstream that it did not read, as these were not there yet."""
+    late: tuple[Notice, ...] = ()
+    """What is shown for the first time and was built before its sources changed."""
     warned: tuple[Warned, ...] = ()
     """The audits that only warn, and did, of what is shown for the first time."""
     left: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
@@ -141,6 +145,7 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
         with suppress(BackfillError):  # it is promoted: the next one makes up for it, or the rollback that needs it
             record_followed(context, done.environment)
     facts = done.attempt.case.facts
+    newly = _shown_newly(before, done.verdict.pointers) if done.verdict.open else {}
     return Promoted(
         before=before,
         environment=done.environment,
@@ -149,9 +154,15 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
         amendment=done.attempt.amendment,
         waiting=_waiting(context, facts) if done.verdict.open and not (plan or done.verdict.pointers) else (),
         stale=stale_by_promotion(context, before, done.environment, facts.tables.entries) if done.verdict.open else (),
-        warned=warned_of(context, _shown_newly(before, done.verdict.pointers)) if done.verdict.open else (),
+        late=_late(context, facts, done.environment, newly) if done.moved else (),
+        warned=warned_of(context, newly),
         left=by_name(left_to_do(context.control.proofs.of(each)) for each in done.packets) if done.moved else {},
     )
+
+
+def _late(context: Context, facts: Facts, moved: Environment, newly: Parts) -> tuple[Notice, ...]:
+    found = by_name({name: part} for (name, _), part in newly.items() if part)
+    return find_late_moves(context, facts, moved, found)
 
 
 def _shown_newly(before: Environment, pointers: Sequence[Pointer]) -> Parts:

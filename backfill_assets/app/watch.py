@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from backfill_assets.adapters.foreign_table import adopted_tables
 from backfill_assets.app.context import Context
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.contracts.publish import promoted_audits
+from backfill_assets.core.errors import BackfillError
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
@@ -65,6 +67,18 @@ def find_late(context: Context, facts: Facts) -> tuple[Notice, ...]:
     return tuple(notice for notice in late_sources(look_at_sources(context, facts)) if notice.finding)
 
 
+def find_late_moves(
+    context: Context, facts: Facts, moved: Environment, newly: Mapping[str, Ranges]
+) -> tuple[Notice, ...]:
+    """What an environment shows `newly` of models of the loaded code, and was built before its sources changed. Nothing
+    where nobody can tell. `facts` were read before it moved."""
+    shown = replace(moved, pointers={name: moved.pointers[name] for name in newly})
+    with suppress(BackfillError):
+        look = _read_sources(context, not_extended(context.project, facts.sources.away), shown, facts)
+        return tuple(n for n in late_sources(look) if n.finding and n.intervals & newly.get(n.model, NOTHING))
+    return ()
+
+
 def find_unsettled(context: Context) -> Mapping[str, Ranges]:
     """Model → the provisional intervals that its sources changed since they were built; no session.
 
@@ -94,7 +108,8 @@ def find_outdated(context: Context, facts: Facts) -> dict[str, Ranges]:
 
 def find_older_moves(context: Context, facts: Facts, plan: Plan) -> tuple[Notice, ...]:
     """What a plan would show in the place of other rows, or anew, as it was built before its sources changed: whoever
-    promotes it brings back a table of before, or one that waited. `facts` were read just now."""
+    promotes it brings back a table of before, or one that waited. Nothing where nobody can tell, which `watch` says.
+    `facts` were read just now."""
     other = [
         name
         for name, version in plan.moves
@@ -104,7 +119,10 @@ def find_older_moves(context: Context, facts: Facts, plan: Plan) -> tuple[Notice
         and name not in plan.copies
     ]
     building = {stage.model: stage.intervals for stage in plan.work if isinstance(stage, Build)}
-    late = _built_before(context, facts, {n: facts.tables.coverage[n].built - building.get(n, NOTHING) for n in other})
+    built = {n: facts.tables.coverage[n].built - building.get(n, NOTHING) for n in other}
+    late: Mapping[str, Ranges] = {}
+    with suppress(BackfillError):
+        late = _built_before(context, facts, built)
     return tuple(
         Notice(
             kind=NoticeKind.LATE,

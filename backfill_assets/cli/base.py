@@ -186,12 +186,13 @@ def tell_promoted(done: Promoted, *, as_json: bool) -> None:
     if as_json:
         more = {"rules": list(done.notes), "amendment": to_plain(done.amendment), "waiting": to_plain(done.waiting)}
         more |= {"stale": to_plain(done.stale), "left": to_plain(done.left)}
-        more |= {"warned": [str(warned) for warned in done.warned]}
+        more |= {"warned": [str(warned) for warned in done.warned], "late": [n.to_json() for n in done.late]}
         print_json(promotion_json(done.before, done.environment, done.verdict) | more)
     else:
         print_amendment(done.amendment)
         print_promotion(done.before, done.environment, done.verdict, done.waiting)
         print_faults(done.stale)
-        print_notes((*done.left_words, *(f"Audits: {warned}" for warned in done.warned), *done.notes))
+        audits = (f"Audits: {warned}" for warned in done.warned)
+        print_notes((*done.left_words, *map(str, done.late), *audits, *done.notes))
     if not done.verdict.open:
         raise typer.Exit(CLOSED)

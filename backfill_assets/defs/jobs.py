@@ -226,6 +226,6 @@ def _log_promoted(run: Launched, done: Promoted) -> None:
     for one in done.waiting:
         run.log.info(one.waits(promote_words(run.context, one.plan)))
     _log_faults(run.log, done.stale)
-    for sentence in (*done.left_words, *(f"audits: {warned}" for warned in done.warned)):
+    for sentence in (*done.left_words, *map(str, done.late), *(f"audits: {warned}" for warned in done.warned)):
         run.log.warning(sentence)
     run.report_views()

@@ -51,6 +51,10 @@ class Notice:
     restate: tuple[str, ...] = ()
     """What a late notice asks `--restate` for."""
 
+    def __str__(self) -> str:
+        days = f" {self.intervals}" if self.intervals else ""
+        return f"{self.model}{days}: {self.what}{f'; {self.remedy}' if self.remedy else ''}"
+
     @property
     def finding(self) -> bool:
         """Whether somebody has to do something."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from backfill_assets.app.apply import start_apply
 from backfill_assets.app.context import Context
 from backfill_assets.app.gate import obstacles_ahead
 from backfill_assets.app.next_step import Step, next_step
@@ -17,7 +18,7 @@ from backfill_assets.app.preview import preview
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.rollback import roll_back
 from backfill_assets.app.routine import published_context
-from backfill_assets.app.watch import watch_environment
+from backfill_assets.app.watch import find_late, watch_environment
 from backfill_assets.build.ledger_edits import withdraw
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Interval
@@ -377,3 +378,22 @@ def test_what_would_be_shown_is_older_than_its_source(tmp_path: Path) -> None:
     withdraw(place.control, place.log, place.project, [("daily", days("01"))], now=datetime.now(UTC), by="dev")
     applied(root)
     assert not preview(unsparked(root), Request()).late
+
+
+def test_a_promotion_of_rows_that_are_older_than_their_source(tmp_path: Path) -> None:
+    """`apply` says it before anything is shown, and `promote` of what it shows newly, with what mends it; what has been
+    shown so for long is for `watch`."""
+    write_events(tmp_path, days=2)
+    root = write_project(tmp_path, {"daily.sql": BASE}, clock="2024-01-03")
+    applied(root)
+    late(root)
+    place = unsparked(root)
+    [said] = start_apply(place, Request()).notes
+    assert said.startswith("daily 2024-01-01: was built before its sources changed, and would be shown so; backfill ")
+    done = promote_plan(place)
+    assert [n.model for n in done.late] == ["daily"] and done.late[0].restate == ("daily:2024-01-01",)
+    write_project(tmp_path, {"daily.sql": BASE}, clock="2024-01-04")
+    place = unsparked(root)
+    build(place)
+    assert promote_plan(place).late == ()
+    assert [n.model for n in find_late(place, place.facts())] == ["daily"]
