@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -10,12 +10,12 @@ from backfill_assets.compare.diff import ModelDiff, SameFiles
 from backfill_assets.compare.renames import masked_under_any_name, renamed_from
 from backfill_assets.compare.sides import VERSION_SIGN, Side
 from backfill_assets.core.errors import UsageError
-from backfill_assets.core.intervals import NOTHING, Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.replaced_rows import same_files
 from backfill_assets.state.tables import TableLog
-from backfill_assets.state.versions import Version
+from backfill_assets.state.versions import Version, cadences_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,27 +70,38 @@ def ask(
     mask: Iterable[str] = (),
     renamed: Mapping[str, str] | None = None,
     until: str = "",
+    others: Collection[Cadence] = (),
 ) -> Question:
     """Compare what two pointers show (None: nothing), within a range that is widened to whole intervals (None: all).
 
-    `slices` and `mask` come on top of the model's own; `tolerance` replaces its.
+    `slices` and `mask` come on top of the model's own; `tolerance` replaces its. `others` are other cadences of what is
+    shown: a day of one side is compared with the whole week of the other one.
     """
     either = (old.covers if old else NOTHING) | (new.covers if new else NOTHING)
     asked = either & Ranges((within,)) if within else either
-    bounds = Ranges.of(map(model.cadence.cover, asked))
+
+    def whole(ranges: Ranges) -> Ranges:
+        for cadence in (*others, model.cadence):
+            ranges = Ranges.of(map(cadence.cover, ranges))
+        return ranges
+
+    bounds = whole(asked)
 
     def shown(pointer: Pointer | None) -> Ranges:
         return pointer.covers & bounds if pointer else NOTHING
 
     proofs = tuple(_proofs(model, old, new, log, bounds)) if old and new else ()
+    compared = (shown(old) & shown(new)) - Ranges.of(p.interval for p in proofs)
+    if others:
+        compared = whole(compared)
     return Question(
         model=model,
         old=old,
         new=new,
-        compared=(shown(old) & shown(new)) - Ranges.of(p.interval for p in proofs),
+        compared=compared,
         proofs=proofs,
-        only_old=shown(old) - shown(new),
-        only_new=shown(new) - shown(old),
+        only_old=shown(old) - shown(new) - compared,
+        only_new=shown(new) - shown(old) - compared,
         slices=tuple(dict.fromkeys((*model.slices, *slices))),
         tolerance=model.tolerance if tolerance is None else tolerance,
         mask=frozenset(c.lower() for c in (*model.mask, *mask)),
@@ -142,6 +153,8 @@ def questions(
         mask = ever_masked(model.mask, [p for p in (one, other) if p], versions)
         wanted = [s for s in slices if s.lower() in columns[name]]
         called = _renamed(model, one, other, versions)
+        shown = {(p.model, s.version) for p in (one, other) if p for s in p.segments}
+        cadences = set(cadences_of({key: versions[key] for key in shown if key in versions}).values())
         found.append(
             ask(
                 model,
@@ -154,6 +167,7 @@ def questions(
                 mask=mask,
                 renamed=called,
                 until=old.until.get(name, ""),
+                others=sorted(cadences - {model.cadence}, key=str),
             )
         )
     return found

@@ -8,9 +8,11 @@ from backfill_assets.build.apply import apply
 from backfill_assets.compare.questions import ask, questions
 from backfill_assets.compare.sides import Side, resolve_side
 from backfill_assets.core.errors import PlanError, StateError
-from backfill_assets.core.intervals import Cadence, Interval, utc
+from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.core.model import Signature
 from backfill_assets.plan.patch import ALL_TIME
-from backfill_assets_tests.fakes import Cell, FakeTables, World, a_model, a_pointer, days, ranges
+from backfill_assets.state.versions import Version
+from backfill_assets_tests.fakes import NOW, Cell, FakeTables, World, a_model, a_pointer, a_project, days, ranges
 from backfill_assets_tests.unit.promote.rollback_world import ProjectHistory
 
 MODEL = a_model("orders")
@@ -176,3 +178,39 @@ def test_a_release_is_what_was_shown_right_after_it() -> None:
     assert [(q.model.name, str(q.compared)) for q in asked if q.compared] == [("c", "2024-01-01..2024-01-10")]
     with pytest.raises(StateError, match="no environment or release r20 shows anything"):
         side("r20")
+
+
+@pytest.mark.parametrize("old", [Cadence.DAILY, Cadence.WEEKLY, Cadence.MONTHLY])
+@pytest.mark.parametrize("new", [Cadence.DAILY, Cadence.WEEKLY])
+def test_a_day_is_compared_with_the_whole_week(old: Cadence, new: Cadence) -> None:
+    """Where the cadence changed: the first week began before the first day that was shown, and its row was told as one
+    that is in the plan alone, and its rows as lost. What neither side has in common is still told apart."""
+    asked = Interval.of("2024-03-01", "2024-03-11")
+    covers = {"1": old.cover(asked), "2": new.cover(asked)}
+    versions = {
+        ("orders", version): Version(
+            model="orders",
+            version=version,
+            upstream={},
+            columns=(),
+            definition={"cadence": cadence.value},
+            signature=Signature(rows="rows", columns={}),
+            created=NOW,
+        )
+        for version, cadence in (("1", old), ("2", new))
+    }
+    sides = [Side(name=v, pointers={"orders": a_pointer("orders", v, part)}) for v, part in covers.items()]
+    project = a_project(a_model("orders", cadence=new))
+    [found] = questions(project, versions, FakeTables(), *sides)
+    either = Ranges.of(covers.values())
+    assert found.compared | found.only_old | found.only_new == either
+    assert all(new.cover(part) == part for part in found.compared)
+    if {old, new} == {Cadence.DAILY, Cadence.WEEKLY}:
+        assert str(found.compared) == "2024-02-26..2024-03-10" and not found.only_old and not found.only_new
+
+
+def test_days_after_the_last_common_week_are_told_apart() -> None:
+    weeks, day = Interval.of("2024-03-04", "2024-03-11"), Interval.of("2024-03-11", "2024-03-12")
+    old, new = a_pointer("orders", "1", weeks), a_pointer("orders", "2", Interval(weeks.start, day.end))
+    found = ask(MODEL, old, new, FakeTables(), others=[Cadence.WEEKLY])
+    assert found.compared == ranges(weeks) and found.only_new == ranges(day)
