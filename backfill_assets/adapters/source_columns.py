@@ -67,6 +67,7 @@ def file_columns(
             days=NOTHING if _is_empty(source, file) else span,
             written=file.written,
             columns=(types or {}) if by_names else {},
+            fields=_fields(source, file) if by_names else frozenset(),
             misread_quotes=is_csv and misreads_quotes(source, file),
             broken_rows=is_csv and breaks_rows(source, file),
             commas=decimal_commas(source, file) if is_csv and by_names else frozenset(),
@@ -105,6 +106,12 @@ def _types(source: Source, file: SourceFile) -> dict[str, str | None] | None:
         return None
     types = {column.name: column.type for column in footer.columns or ()} if footer else {}
     return {name.lower(): types.get(name) for name in names} | dict.fromkeys(file.folder_columns)
+
+
+def _fields(source: Source, file: SourceFile) -> frozenset[str]:
+    """What is in the file's structs."""
+    footer = _footer(source, file)
+    return frozenset(".".join(way) for way, _ in footer.values if len(way) > 1) if footer else frozenset()
 
 
 def _is_empty(source: Source, file: SourceFile) -> bool:

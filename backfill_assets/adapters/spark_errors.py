@@ -349,7 +349,7 @@ def _other_type(failure: Failure) -> BuildError:
         failure.cannot,
         why=other_type(failure.text) or failure.why,
         fix="write those files again that have the wrong one of both types; or declare in `columns:` of the source, "
-        "with all others that are read, a type that is wider than each",
+        "with all others that are read, a type that is wider than each (of a struct, an array or a map the whole type)",
     )
 
 

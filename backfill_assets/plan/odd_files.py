@@ -7,8 +7,9 @@ makes Spark refuse the file, unless it is declared.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -41,6 +42,8 @@ class FileColumns:
     written: datetime
     columns: Mapping[str, str | None]
     """In lower case, with their types; None: the format says none, or it is not plain."""
+    fields: frozenset[str] = frozenset()
+    """What is in its structs, as `column.field`, in lower case; in arrays `column.element.field`."""
     misread_quotes: bool = False
     """Whether it is CSV with quotes within quotes that Spark does not take for such."""
     broken_rows: bool = False
@@ -80,8 +83,10 @@ def odd_files(project: Project, plan: Plan, files: Mapping[str, Sequence[FileCol
             if finer_numbers := [file for file in there if low in file.rounded]:
                 found.append(_rounded(project, source, column, [*readers], finer_numbers))
             hit = [f for f in there if any(_meets(project, model, days, f) for model, days in readers.items())]
-            if lacking := _lacking(low, hit, there):
-                found.append(_lacks(project, source, column, [*readers], lacking, there))
+            if lacking := _lacking(lambda file, low=low: low in file.columns, hit, there):
+                older = next(file.name for file in there if low in file.columns)
+                found.append(_lacks(project, source, f"the column {column}", [*readers], lacking, older))
+            found += _without_fields(project, source, column, readers, there)
             if source.format == "parquet" and not finer and (others := _unread(source, low, hit, there)):
                 found.append(_of_another_type(project, source, column, [*readers], others, there))
     return tuple(found)
@@ -106,8 +111,10 @@ def _meets(project: Project, model: str, intervals: Ranges, file: FileColumns) -
     return bool(Ranges.of(calendar.meeting(part) for part in file.days) & intervals)
 
 
-def _lacking(column: str, hit: Sequence[FileColumns], there: Sequence[FileColumns]) -> list[FileColumns]:
-    """The files without a column that one of an earlier time has: by their rows where that is known of all."""
+def _lacking(
+    has: Callable[[FileColumns], bool], hit: Sequence[FileColumns], there: Sequence[FileColumns]
+) -> list[FileColumns]:
+    """The files without what one of an earlier time has: by their rows where that is known of all."""
     spans = [span for file in there if (span := file.days.span if file.days else None)]
     timed = len(spans) == len(there)
 
@@ -115,23 +122,36 @@ def _lacking(column: str, hit: Sequence[FileColumns], there: Sequence[FileColumn
         span = file.days.span if timed and file.days else None
         return span.start if span else file.written
 
-    having = [time(file) for file in there if column in file.columns]
-    return [file for file in hit if column not in file.columns and having and time(file) > min(having)]
+    having = [time(file) for file in there if has(file)]
+    return [file for file in hit if not has(file) and having and time(file) > min(having)]
+
+
+def _without_fields(
+    project: Project, source: Source, column: str, readers: Mapping[str, Ranges], there: Sequence[FileColumns]
+) -> list[PlanWarning]:
+    """A warning for each field of a column that some of its files lack, where models that read the column name it."""
+    low, found = column.lower(), list[PlanWarning]()
+    for field in sorted({f for file in there for f in file.fields if f.startswith(f"{low}.")}):
+        name = re.compile(rf"\b{re.escape(field.rpartition('.')[2])}\b", re.IGNORECASE)
+        naming = [model for model in readers if name.search(project.models[model].code)]
+        hit = [f for f in there if low in f.columns and any(_meets(project, m, readers[m], f) for m in naming)]
+        if lacking := _lacking(lambda file, field=field: field in file.fields, hit, there):
+            older = next(file.name for file in there if field in file.fields)
+            found.append(_lacks(project, source, f"the field {field}", naming, lacking, older))
+    return found
 
 
 def _lacks(
-    project: Project, source: Source, column: str, readers: Sequence[str], lacking: Sequence[FileColumns],
-    there: Sequence[FileColumns],
-) -> PlanWarning:  # fmt: skip
-    older = next(file.name for file in there if column.lower() in file.columns)
+    project: Project, source: Source, column: str, readers: Sequence[str], lacking: Sequence[FileColumns], older: str
+) -> PlanWarning:
     return _warning(
         project,
         source,
         readers,
-        what=f"{_files(lacking)} of {source.name} lack{'s' * (len(lacking) == 1)} the column {column}, which "
+        what=f"{_files(lacking)} of {source.name} lack{'s' * (len(lacking) == 1)} {column}, which "
         f"{listed(readers)} read{'s' * (len(readers) == 1)}: it is NULL in these rows",
         why=f"files of an earlier time have it, such as {older}; a column that is gone was seldom meant to be NULL",
-        fix="write the file again with the column, then plan again; a `not_null` audit keeps such rows back",
+        fix=f"write the file again with {column}, then plan again; a `not_null` audit keeps such rows back",
     )
 
 

@@ -66,6 +66,24 @@ def test_what_is_in_order(files: list[FileColumns]) -> None:
     assert not told(files)
 
 
+STRUCTS = [
+    replace(a_file("a", "01", id="int", who=None), fields=frozenset({"who.name", "who.score"})),
+    replace(a_file("b", "02", id="int", who=None), fields=frozenset({"who.name"})),
+]
+
+
+@pytest.mark.parametrize(("code", "said"), [("SELECT who.Score FROM raw", True), ("SELECT who.name FROM raw", False)])
+@pytest.mark.parametrize("newer", [True, False])
+def test_a_newer_file_that_lacks_a_field(code: str, said: bool, newer: bool) -> None:
+    """It is NULL like a column that is gone; told where a model that reads the column names it."""
+    project, plan = planned("parquet", ("id", "int"), ("Who", "struct<name:string,score:int>"), reads="who")
+    project = replace(project, models={"d": replace(project.models["d"], code=code)})
+    files = STRUCTS if newer else [replace(f, days=ranges(days(d))) for f, d in zip(STRUCTS, ("02", "01"), strict=True)]
+    found = [w.what for w in odd_files(project, plan, {"raw": files})]
+    wanted = "b of raw lacks the field who.score, which d reads: it is NULL in these rows"
+    assert found == ([wanted] if said and newer else [])
+
+
 def test_where_files_say_no_days_they_are_told_apart_by_when_they_were_written() -> None:
     files = [a_file("a", None, id="int", amount="double"), a_file("b", None, id="int"), a_file("c", None, id="int")]
     assert told(files).startswith("b, c of raw lack the column Amount")
