@@ -1,4 +1,4 @@
-"""Has an interval of a batch the rows that it has when it is computed by itself? Sums over both tell."""
+"""Have some intervals of a batch the rows that they have when each is computed by itself? Sums over both tell."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ Sums = Mapping[str, Any]
 
 
 def one_alone(rows: JobRows, job: Job, warehouse: str, commit: int, batch: Interval) -> OneAlone | None:
-    """An interval of a batch's commit, and where it differs when it is computed by itself.
+    """The first of some intervals of a batch's commit that differs when it is computed by itself, and where; or the
+    last of these, which differs nowhere.
 
     None where that tells nothing: the query goes interval by interval, or rows are carried over from what is shown, or
     no interval has rows, or the only one has. What is different as well when the whole batch is computed again is not
@@ -52,7 +53,7 @@ def one_alone(rows: JobRows, job: Job, warehouse: str, commit: int, batch: Inter
         if batch.holds(at):
             there[model.cadence.floor(at)] += count
     found, unsteady = None, dict[str, None]()
-    for start in to_try(+there, batch, model.cadence):
+    for start in to_try(+there, batch, model.cadence, model.lookback):
         one = Interval(start, model.cadence.shift(start, 1))
         try:
             found = _tried(rows, job, warehouse, commit, batch, one)
@@ -67,17 +68,24 @@ def one_alone(rows: JobRows, job: Job, warehouse: str, commit: int, batch: Inter
     return found and replace(found, unsteady=tuple(unsteady))
 
 
-def to_try(there: Mapping[datetime, int], batch: Interval, cadence: Cadence) -> list[datetime]:
+def to_try(there: Mapping[datetime, int], batch: Interval, cadence: Cadence, lookback: int = 0) -> list[datetime]:
     """Which intervals of a batch, by the rows that they have: of those between others, whichever way a model looks, the
-    one with most of them; with neighbours, if any has. Of two intervals both. And the last one without rows: a batch's
-    limit, or what counts once a batch, leaves the first ones as they are.
+    one with most of them; with neighbours, if any has; and two more of these, as not every night has somebody awake,
+    unless each reads nearly as much as the batch (`lookback`). Of two intervals both. And the last one without rows: a
+    batch's limit, or what counts once a batch, leaves the first ones as they are.
 
     >>> from backfill_assets.core.intervals import utc
     >>> days = [utc(f"2024-01-0{day}") for day in (1, 2, 3, 7, 9)]
     >>> [day.day for day in to_try(dict.fromkeys(days, 1), Interval.of("2024-01-01", "2024-01-10"), Cadence.DAILY)]
-    [2, 8]
+    [2, 3, 7, 8]
     >>> [day.day for day in to_try(dict.fromkeys(days[:2], 1), Interval.of("2024-01-01", "2024-01-03"), Cadence.DAILY)]
     [2, 1]
+    >>> month = list(Cadence.DAILY.split(Interval.of("2024-01-01", "2024-02-01")))
+    >>> rows = {day.start: day.start.day % 10 for day in month}
+    >>> [day.day for day in to_try(rows, Interval.of("2024-01-01", "2024-02-01"), Cadence.DAILY)]
+    [29, 11, 20]
+    >>> [day.day for day in to_try(rows, Interval.of("2024-01-01", "2024-02-01"), Cadence.DAILY, lookback=60)]
+    [29]
     """
 
     def fits(at: datetime) -> tuple[int, int, datetime]:
@@ -89,8 +97,12 @@ def to_try(there: Mapping[datetime, int], batch: Interval, cadence: Cadence) -> 
     empty = [unit.start for unit in cadence.split(batch) if unit.start not in there][-1:]
     if len(starts) == 1:
         return empty
-    between = starts[1:-1]
-    return [*([max(between, key=fits)] if between else starts[::-1]), *empty]
+    if not (between := starts[1:-1]):
+        return [*starts[::-1], *empty]
+    best = max(between, key=fits)
+    rest = [start for start in between if start != best] if lookback < len(starts) else []
+    more = dict.fromkeys(rest[len(rest) * part // 3] for part in (1, 2)) if rest else ()
+    return [best, *more, *empty]
 
 
 def _tried(rows: JobRows, job: Job, warehouse: str, commit: int, batch: Interval, one: Interval) -> OneAlone:
