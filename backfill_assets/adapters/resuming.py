@@ -14,6 +14,7 @@ from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project, Source
 from backfill_assets.core.pin import Pin, Pins, same_pin
+from backfill_assets.plan.commands import restate_argument
 from backfill_assets.plan.copied import NO_COPY
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen import TRIED, Continued, Touched, alike, continued, sources_read
@@ -23,10 +24,8 @@ from backfill_assets.plan.renamed_columns import batches_apart
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.plan.stored import as_stored, stored_plan
 from backfill_assets.state.control import Control
-from backfill_assets.state.ledger import by_version
+from backfill_assets.state.ledger import EntriesByVersion, by_version, coverage
 from backfill_assets.state.plans import PlanRecord, PlanStatus
-
-WITHDRAW = "backfill withdraw MODEL:DAY..DAY"
 
 
 def resumed(project: Project, control: Control, reader: FilePins, plan: Plan, claim: Claim) -> Plan:
@@ -64,7 +63,9 @@ def how_read(
     for part in found.frozen:
         for name, pin in part.sources.items():
             if why := reader.not_there(project.sources[name], pin):
-                raise _unreadable(name, pin, part.plan, why)
+                raise _unreadable(
+                    name, pin, part.plan, why, _built(next(r for r in records if r.id == part.plan), entries)
+                )
     return found
 
 
@@ -132,10 +133,20 @@ def _columns(source: Source, commit: int | None) -> str:
     return table.schema().to_json() if table else ""
 
 
-def _unreadable(source: str, pin: Pin, plan: str, why: str) -> PlanError:
+def _built(record: PlanRecord, entries: EntriesByVersion) -> dict[str, Ranges]:
+    """What a plan has built already."""
+    there = ((t, coverage(entries.get((t.model, t.version), ()), audits="").built) for t in record.targets)
+    return {t.model: part for t, built in there if (part := built & t.intervals)}
+
+
+def _unreadable(source: str, pin: Pin, plan: str, why: str, built: Mapping[str, Ranges]) -> PlanError:
+    withdraw = " ".join(
+        ["backfill withdraw", *(days for m, part in built.items() for days in restate_argument(m, part))]
+    )
+    whole = f" To have all of it from one state, make what is built missing as well, before that: {withdraw}"
     return PlanError(
         f"source {source} cannot be read at commit {pin['commit']} any more, which plan {plan} froze",
         why=f"{why}; what the plan built until now was computed from that",
-        fix=f"backfill abandon {plan}, then this again: what is left is built from the source as it is. To have all of"
-        f" it from one state, make what is built missing as well, before that: {WITHDRAW}",
+        fix=f"backfill abandon {plan}, then this again: what is left is built from the source as it is."
+        f"{whole if built else ''}",
     )

@@ -295,6 +295,9 @@ def test_vacuumed_pin_is_refused_with_the_way_out(killed: Path) -> None:
     assert f"source clicks cannot be read at commit 0 any more, which plan {record.id} froze" in told
     assert "8 of the files of commit 0 are gone (vacuumed)" in told
     assert f"fix: backfill abandon {record.id}, then this again" in told
+    assert told.endswith(
+        "make what is built missing as well, before that: backfill withdraw counts:2024-01-01..2024-01-03"
+    )
     backfill_here("abandon", record.id, project=killed)
     backfill_here("withdraw", "counts:2024-01-01..2024-01-03", project=killed)
     place = counting(killed)
