@@ -18,8 +18,8 @@ from backfill_assets.adapters.growing_table import (
     JOIN_EVERY,
     PROPERTIES,
     join_files,
+    joinable,
     remove_old,
-    small_files,
 )
 from backfill_assets.adapters.log_folder import read_log
 from backfill_assets.adapters.table_log import open_table
@@ -51,6 +51,8 @@ KEEP_FOR_EVER = {
 
 
 _ATTEMPTS = 1000
+_JOINS = 5
+"""Attempts at joining files beside others who commit."""
 _APPENDING = threading.Lock()
 
 
@@ -182,27 +184,31 @@ class DeltaControlTable:
         return commit
 
     def compact(self, most_files: int = 64) -> None:
-        from deltalake.exceptions import CommitFailedError
-
         if self._spec.grows:
             self._tidy(most_files, every=True)
             return
         opened = self._open()
-        if opened and len(opened.table.file_uris()) > most_files and (table := self._newest()):
-            with self._durable(table.version()), suppress(CommitFailedError):  # somebody else compacts right now
-                table.optimize.compact()
+        if opened and len(opened.table.file_uris()) > most_files:
+            self._join(most_files)
+
+    def _join(self, most_files: int) -> None:
+        """Join files, unless others commit each time: whoever comes after makes up for it."""
+        from deltalake.exceptions import CommitFailedError
+
+        for _ in range(_JOINS):
+            if (table := self._newest()) is None or (found := joinable(table, self._spec)).files <= max(most_files, 1):
+                return
+            with self._durable(table.version()), suppress(CommitFailedError):
+                join_files(table, found)
+                return
 
     def _tidy(self, most_files: int = 0, *, every: bool = False) -> None:
         """`every`: files that no log names as well."""
         from deltalake.exceptions import CommitFailedError
 
-        if (table := self._newest()) is None:
-            return
-        with self._durable(table.version()), suppress(CommitFailedError):  # somebody else does it right now
-            if small_files(table) > most_files:
-                join_files(table)
+        self._join(most_files)
         if (table := self._newest()) is not None:
-            with self._durable(table.version()), suppress(CommitFailedError):
+            with self._durable(table.version()), suppress(CommitFailedError):  # somebody else does it right now
                 remove_old(table, self._location, every=every)
 
     def _whole(self) -> DeltaTable:

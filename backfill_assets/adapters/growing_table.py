@@ -8,14 +8,18 @@ Nobody goes back to an earlier state of such a table: what happened is in its ro
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backfill_assets.adapters.control_rows import predicate
 from backfill_assets.adapters.durable import local
 from backfill_assets.adapters.log_folder import LOG, entry_name, read_log
+from backfill_assets.state.store import TableSpec
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -38,15 +42,53 @@ _CHECKPOINTS = 3
 """Kept at least: should the disk lose the newest, the table is told from the one before."""
 
 
-def join_files(table: DeltaTable) -> None:
-    """Join small files in one commit. Raises CommitFailedError when somebody else joins right now."""
-    table.optimize.compact(target_size=_SEALED)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joinable:
+    """How many files of a table could be joined, and the condition of their rows; "": all of it."""
+
+    files: int
+    rows: str = ""
 
 
-def small_files(table: DeltaTable) -> int:
-    """How many files could be joined."""
-    sizes = table.get_add_actions().column("size_bytes").to_pylist()
-    return sum(size < _SEALED // 2 for size in sizes)
+def joinable(table: DeltaTable, spec: TableSpec) -> Joinable:
+    """All files, of partitions that have several; of a table that gets rows for ever those of the newest rows, which no
+    file holds that is large."""
+    files = table.get_add_actions(flatten=True)
+    sizes = files.column("size_bytes").to_pylist()
+    if spec.partition:
+        of_each = Counter(files.column(f"partition.{spec.partition}").to_pylist())
+        several = {value: count for value, count in of_each.items() if count > 1}
+        return Joinable(files=sum(several.values()), rows=predicate({spec.partition: sorted(several)}))
+    if not spec.grows:
+        return Joinable(files=len(sizes))
+    low, high = f"min.{spec.sequence}", f"max.{spec.sequence}"
+    if not {low, high} <= set(files.schema.names):  # made by an earlier release
+        return Joinable(files=0)
+    ends = [*zip(sizes, files.column(low).to_pylist(), files.column(high).to_pylist(), strict=True)]
+    sealed = [last for size, _, last in ends if size >= _SEALED // 2 and last is not None]
+    if not sealed:
+        return Joinable(files=len(ends))
+    newer = [first for _, first, _ in ends if first is not None and first > max(sealed)]
+    return Joinable(files=len(newer), rows=f'"{spec.sequence}" > {max(sealed)}')
+
+
+def join_files(table: DeltaTable, found: Joinable) -> None:
+    """Write these rows again, in one commit. Raises CommitFailedError when somebody else commits right now.
+
+    delta-rs's own `optimize` commits beside another one that joined the same files, and every row is there twice then
+    (seen with deltalake 1.6, each time): it looks at the table anew right before it commits.
+    """
+    from deltalake import CommitProperties, QueryBuilder, write_deltalake
+
+    where = f" WHERE {found.rows}" if found.rows else ""
+    write_deltalake(
+        table,
+        QueryBuilder().register("t", table).execute(f"SELECT * FROM t{where}"),
+        mode="overwrite",
+        predicate=found.rows or None,
+        target_file_size=_SEALED,
+        commit_properties=CommitProperties(max_commit_retries=0),
+    )
 
 
 def remove_old(table: DeltaTable, location: str, *, every: bool = False) -> None:

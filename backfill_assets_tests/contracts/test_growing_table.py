@@ -7,25 +7,29 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
 
 from backfill_assets.adapters import backup as backup_module
 from backfill_assets.adapters import control_delta, growing_table
 from backfill_assets.adapters.control_delta import KEEP_FOR_EVER, DeltaControlTable, DeltaStore
-from backfill_assets.adapters.growing_table import PROPERTIES
+from backfill_assets.adapters.growing_table import PROPERTIES, join_files, joinable
 from backfill_assets.adapters.log_folder import LOG, entry_name
 from backfill_assets.core.errors import StateError
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import LEDGER, Entry, Kind
 from backfill_assets.state.results import RESULTS
-from backfill_assets.state.store import TableSpec
+from backfill_assets.state.store import ControlTable, TableSpec
 from backfill_assets_tests.contracts.test_identity import A1, A2, House
 from backfill_assets_tests.fakes import days
 from backfill_assets_tests.memory_store import MemoryStore
 
 SPEC = TableSpec(name="events", columns={"key": "text", "number": "int"}, sequence="number", grows=True)
+
+KEPT = TableSpec(name="kept", columns={"key": "text", "number": "int", "home": "text"}, partition="home")
 
 
 @pytest.fixture
@@ -177,3 +181,76 @@ def test_it_is_opened_again_after_any_write(tmp_path: Path, monkeypatch: pytest.
     assert in_order(table) == ["0000", "0001", "0002"]
     shutil.rmtree(log)
     assert table.read() == []
+
+
+@pytest.mark.parametrize("spec", [SPEC, KEPT], ids=lambda spec: spec.name)
+def test_two_join_the_same_files(tmp_path: Path, spec: TableSpec) -> None:
+    """Of two at once one does: delta-rs committed both, and every row was there twice."""
+    place = DeltaStore(str(tmp_path)).table(spec)
+    for number in range(10):
+        place.append([{"key": f"k{number}", "number": 0, "home": ""}])
+    before = rows(place)
+    seen = [DeltaTable(tmp_path / "_control" / spec.name) for _ in range(2)]
+    found = [joinable(table, spec) for table in seen]
+    join_files(seen[0], found[0])
+    with pytest.raises(CommitFailedError):
+        join_files(seen[1], found[1])
+    assert rows(place) == before
+
+
+@pytest.mark.parametrize("spec", [SPEC, KEPT], ids=lambda spec: spec.name)
+def test_threads_that_tidy_at_once_change_no_row(tmp_path: Path, spec: TableSpec) -> None:
+    """Beside somebody who appends: nothing is lost, nothing is there twice, and few files are left."""
+    place = DeltaStore(str(tmp_path)).table(spec)
+    for number in range(10):
+        place.append([{"key": f"k{number}", "number": 0, "home": ""}])
+    gate = Barrier(4)
+
+    def work(number: int) -> None:
+        own = DeltaStore(str(tmp_path)).table(spec)
+        gate.wait()
+        for step in range(4):
+            if number:
+                own.compact(1)
+            else:
+                own.append([{"key": f"late{step}", "number": 0, "home": ""}])
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    wanted = sorted([*(f"k{n}" for n in range(10)), *(f"late{n}" for n in range(4))])
+    assert sorted(str(row["key"]) for row in place.read()) == wanted
+    place.compact(1)
+    assert sorted(str(row["key"]) for row in place.read()) == wanted
+    assert len(DeltaTable(tmp_path / "_control" / spec.name).file_uris()) == 1
+
+
+def rows(table: ControlTable) -> list[tuple[object, object]]:
+    return sorted((row["key"], row["number"]) for row in table.read())  # type: ignore[type-var]
+
+
+def test_large_files_are_not_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor what came before them: rows of a ledger are joined once or twice, not with each that comes."""
+    monkeypatch.setattr(growing_table, "_SEALED", 3_000)
+    place = DeltaStore(str(tmp_path)).table(SPEC)
+    place.append([{"key": f"{n:032x}"[::-1], "number": 0} for n in range(500)])
+    large = set(DeltaTable(tmp_path / "_control" / SPEC.name).file_uris())
+    for number in range(4):
+        place.append([{"key": f"k{number}", "number": 0, "home": ""}])
+    before = rows(place)
+    place.compact(1)
+    after = set(DeltaTable(tmp_path / "_control" / SPEC.name).file_uris())
+    assert large < after and len(after) == len(large) + 1 and rows(place) == before
+
+
+def test_partitions_of_one_file_are_left(tmp_path: Path) -> None:
+    """There may be a thousand, one an environment: nothing of these can be joined."""
+    place = DeltaStore(str(tmp_path)).table(KEPT)
+    for home in "1233":
+        place.append([{"key": "a", "number": 0, "home": home}])
+    where, before = tmp_path / "_control" / KEPT.name, rows(place)
+    left = {uri for uri in DeltaTable(where).file_uris() if "home=3" not in uri}
+    place.compact(1)
+    after = set(DeltaTable(where).file_uris())
+    assert left < after and len(after) == 3 and rows(place) == before
+    place.compact(1)
+    assert set(DeltaTable(where).file_uris()) == after
