@@ -188,7 +188,7 @@ def test_two_join_the_same_files(tmp_path: Path, spec: TableSpec) -> None:
     """Of two at once one does: delta-rs committed both, and every row was there twice."""
     place = DeltaStore(str(tmp_path)).table(spec)
     for number in range(10):
-        place.append([{"key": f"k{number}", "number": 0, "home": ""}])
+        place.append([{"key": f"k{number}", "number": 0, "home": "x"}])
     before = rows(place)
     seen = [DeltaTable(tmp_path / "_control" / spec.name) for _ in range(2)]
     found = [joinable(table, spec) for table in seen]
@@ -203,7 +203,7 @@ def test_threads_that_tidy_at_once_change_no_row(tmp_path: Path, spec: TableSpec
     """Beside somebody who appends: nothing is lost, nothing is there twice, and few files are left."""
     place = DeltaStore(str(tmp_path)).table(spec)
     for number in range(10):
-        place.append([{"key": f"k{number}", "number": 0, "home": ""}])
+        place.append([{"key": f"k{number}", "number": 0, "home": "x"}])
     gate = Barrier(4)
 
     def work(number: int) -> None:
@@ -213,7 +213,7 @@ def test_threads_that_tidy_at_once_change_no_row(tmp_path: Path, spec: TableSpec
             if number:
                 own.compact(1)
             else:
-                own.append([{"key": f"late{step}", "number": 0, "home": ""}])
+                own.append([{"key": f"late{step}", "number": 0, "home": "x"}])
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
@@ -235,7 +235,7 @@ def test_large_files_are_not_written_again(tmp_path: Path, monkeypatch: pytest.M
     place.append([{"key": f"{n:032x}"[::-1], "number": 0} for n in range(500)])
     large = set(DeltaTable(tmp_path / "_control" / SPEC.name).file_uris())
     for number in range(4):
-        place.append([{"key": f"k{number}", "number": 0, "home": ""}])
+        place.append([{"key": f"k{number}", "number": 0, "home": "x"}])
     before = rows(place)
     place.compact(1)
     after = set(DeltaTable(tmp_path / "_control" / SPEC.name).file_uris())
