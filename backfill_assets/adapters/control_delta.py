@@ -246,8 +246,9 @@ class DeltaControlTable:
     def _keep(self, table: DeltaTable, commit: int) -> None:
         """What a write left is what there is to read, where it is this commit and nobody wrote since."""
         folder = local(self._location)
-        if folder is not None and table.version() == commit and (log := read_log(folder)).head == commit:
-            self._seen = (log.state, ControlRows(table, self._spec, commit))
+        with suppress(OSError, StateError):  # it is written all the same
+            if folder is not None and table.version() == commit and (log := read_log(folder)).head == commit:
+                self._seen = (log.state, ControlRows(table, self._spec, commit))
 
     def _taken(self) -> DeltaTable | None:
         """The newest state, of the caller's own, to write to: what was opened before, where nothing was written since;

@@ -249,7 +249,7 @@ def _widened(reader: Any, source: Source, files: Sequence[SourceFile]) -> DataFr
 def _with_refusals(reader: Any, source: Source, frame: DataFrame, schema: StructType, types: TypesOfFiles) -> DataFrame:
     """A frame of all files, which are read with this schema, or one that fails where a file has another type."""
     parts = types.by_others(values_read(schema))
-    if not any(others for others, _ in parts):
+    if parts.keys() <= {()}:
         return frame
 
     def load(schema: StructType, files: Sequence[SourceFile]) -> DataFrame:
@@ -258,7 +258,7 @@ def _with_refusals(reader: Any, source: Source, frame: DataFrame, schema: Struct
 
     return reduce(
         lambda one, other: one.union(other),
-        (refusing(load, source, schema, others, rest, files) for (others, rest), files in parts.items()),
+        (refusing(load, source, schema, others, files) for others, files in parts.items()),
     )
 
 

@@ -26,8 +26,8 @@ class Footer:
     """Its own, in their order, with the types that Spark has for them as far as they are plain; None: of a kind that
     is not known here."""
     values: _Values
-    """The plain ones in its columns, also within structs, arrays and maps: the way to each, in lower case, and the type
-    that the file says, one without a sign as such. Nothing of those whose type is not known here."""
+    """Those in its columns, also within structs, arrays and maps: the way to each, in lower case, and the type that the
+    file says, one without a sign as such; "" where that is not known here."""
     ends: tuple[Any, Any] | None
     """The least and the largest value of the column that was asked about; None where it does not say them."""
 
@@ -87,7 +87,7 @@ def _told(said: Any) -> tuple[tuple[Column, ...] | None, _Values]:
     if len(older) != len(found):  # an empty struct is no column
         return columns, ()
     types = {way: _type(type_, old) for (way, type_), old in zip(found, older, strict=True)}
-    values = tuple((tuple(name.lower() for name in way), type_) for way, type_ in types.items() if type_)
+    values = tuple((tuple(name.lower() for name in way), type_ or "") for way, type_ in types.items())
     return tuple(replace(c, type=types.get((c.name,), c.type)) for c in columns), values
 
 

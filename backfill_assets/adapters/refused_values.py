@@ -1,5 +1,5 @@
-"""How are files read that have some values as another type than is read of all? Without these, in whose place stands an
-expression that fails.
+"""How are files read that have some values as another type than is read of all? In place of these stands an expression
+that fails.
 
 Where a struct has such a value the rest of it is read: queries that do not need the value cost nothing. What is in an
 array, or a map, is refused with it.
@@ -7,18 +7,23 @@ array, or a map, is refused with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, cast
 
 from backfill_assets.adapters.batch_rows import column
 from backfill_assets.adapters.source_files import SourceFile
 from backfill_assets.adapters.types_of_files import Others, Way, other_type_text
 from backfill_assets.core.model import Source
 from backfill_assets.sql.text import quoted
+from backfill_assets.sql.types import decimal_parts
+from backfill_assets.sql.wider_types import MOST_DIGITS, as_signed
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import DataType, StructType
+    from pyspark.sql.types import DataType, StructField, StructType
+
+_MOST_FIELDS = 50
+"""Of a column more fields than these are not replaced one by one: the JVM goes as deep as they are many."""
 
 
 def values_read(schema: StructType) -> dict[Way, str]:
@@ -47,70 +52,64 @@ def refusing(
     source: Source,
     schema: StructType,
     others: Others,
-    rest: Collection[Way],
     files: Sequence[SourceFile],
 ) -> DataFrame:
     """Some files of a source with these columns. It fails where one of `others` is needed, the values of which they
-    have another type; `rest` is what else they have in the same columns. Other rows and columns cost nothing."""
-    read = values_read(schema)
-    texts: dict[Way, str] = {}
+    have another type. Other rows, and other columns, cost nothing."""
+    read, texts = values_read(schema), dict[Way, str]()
     for way, type_ in others:
         text = other_type_text(source, files, ".".join(way), type_, read[way])
-        texts.setdefault(_place(schema, way, rest), text)
-    frame = load(_without(schema, (), texts), files)
-    return frame.select(
-        *(
-            _filled(column(field.name), (field.name.lower(),), field.dataType, texts).alias(field.name)
-            for field in schema.fields
-        )
-    )
+        texts.setdefault(_place(schema, way), text)
+    there = cast("StructType", _as_there(schema, (), dict(others)))
+    return load(there, files).select(*(_refused(field, texts).alias(field.name) for field in schema.fields))
 
 
-def _place(schema: StructType, way: Way, rest: Collection[Way]) -> Way:
-    """The field to refuse for a value: the last one on the way to it within structs, or one above where nothing else of
-    the struct would be read: of such a struct Spark's readers say NULL, or nothing."""
+def _place(schema: StructType, way: Way) -> Way:
+    """The field to refuse for a value: the last one on the way to it within structs."""
     from pyspark.sql.types import StructType
 
-    place, type_ = way[:1], _field(schema, way[0])
+    length, type_ = 0, cast("DataType", schema)
     while isinstance(type_, StructType):
-        name = way[len(place)]
-        place, type_ = (*place, name), _field(type_, name)
-    while len(place) > 1 and not any(other[: len(place) - 1] == place[:-1] for other in rest):
-        place = place[:-1]
-    return place
+        type_, length = _field(type_, way[length]).dataType, length + 1
+    return way[:length]
 
 
-def _field(struct: StructType, name: str) -> DataType:
-    return next(field.dataType for field in struct.fields if field.name.lower() == name)
+def _field(struct: StructType, name: str) -> StructField:
+    return next(field for field in struct.fields if field.name.lower() == name)
 
 
-def _without(struct: StructType, above: Way, refused: Collection[Way]) -> StructType:
-    """The struct without the fields that are refused."""
-    from pyspark.sql.types import StructField, StructType
+def _as_there(type_: DataType, way: Way, others: Mapping[Way, str]) -> DataType:
+    """The type with those that the files have: what is refused is read as well, if only beside others of its struct."""
+    from pyspark.sql.types import ArrayType, MapType, StructField, StructType
 
-    left: list[StructField] = []
-    for field in struct.fields:
-        way, type_ = (*above, field.name.lower()), field.dataType
-        if way not in refused:
-            type_ = _without(type_, way, refused) if isinstance(type_, StructType) else type_
-            left.append(StructField(field.name, type_, field.nullable, field.metadata))
-    return StructType(left)
+    match type_:
+        case StructType():
+            fields = ((f, _as_there(f.dataType, (*way, f.name.lower()), others)) for f in type_.fields)
+            return StructType([StructField(f.name, own, f.nullable, f.metadata) for f, own in fields])
+        case ArrayType():
+            return ArrayType(_as_there(type_.elementType, (*way, "element"), others), type_.containsNull)
+        case MapType():
+            key = _as_there(type_.keyType, (*way, "key"), others)
+            return MapType(key, _as_there(type_.valueType, (*way, "value"), others), type_.valueContainsNull)
+        case _:
+            found = as_signed(others.get(way, ""))
+            known = found and (decimal_parts(found) or (0, 0))[0] <= MOST_DIGITS
+            return cast("StructType", StructType.fromDDL(f"c {found}")).fields[0].dataType if known else type_
 
 
-def _filled(there: Column, way: Way, type_: DataType, refused: Mapping[Way, str]) -> Column:
-    """The column as all files have it, from what is read of some of them; NULL where it is."""
+def _refused(field: StructField, texts: Mapping[Way, str]) -> Column:
+    """The column as all files have it; NULL where it is."""
     from pyspark.sql import functions as F
-    from pyspark.sql.types import StructType
 
-    if way in refused:
-        return F.raise_error(F.lit(refused[way])).cast(type_)
-    if not isinstance(type_, StructType) or not any(other[: len(way)] == way for other in refused):
-        return there
-    inside = {f.name: (*way, f.name.lower()) for f in type_.fields}
-    fields = {f.name: _filled(there.getField(f.name), inside[f.name], f.dataType, refused) for f in type_.fields}
-    filled = there
-    for name in (n for n in fields if inside[n] in refused):
-        filled = filled.withField(quoted(name), fields[name])
-    for name, value in fields.items():  # a field that is added stands last: by this all stand in their order
-        filled = filled.dropFields(quoted(name)).withField(quoted(name), value)
-    return filled
+    there, top = column(field.name), (field.name.lower(),)
+    mine = [way for way in texts if way[0] == top[0]]
+    if top in mine or len(mine) > _MOST_FIELDS:
+        return F.raise_error(F.lit(texts[mine[0]])).cast(field.dataType)
+    for way in mine:
+        names, type_ = list[str](), field.dataType
+        for name in way[1:]:
+            inside = _field(cast("StructType", type_), name)
+            type_ = inside.dataType
+            names.append(quoted(inside.name))
+        there = there.withField(".".join(names), F.raise_error(F.lit(texts[way])).cast(type_))
+    return there

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 from backfill_assets.adapters.csv_header import (
     HeaderColumns,
@@ -111,7 +112,12 @@ def _types(source: Source, file: SourceFile) -> dict[str, str | None] | None:
 def _fields(source: Source, file: SourceFile) -> frozenset[str]:
     """What is in the file's structs."""
     footer = _footer(source, file)
-    return frozenset(".".join(way) for way, _ in footer.values if len(way) > 1) if footer else frozenset()
+    return _ways_within(footer.values) if footer else frozenset()
+
+
+@lru_cache(maxsize=1_000)
+def _ways_within(values: tuple[tuple[tuple[str, ...], str], ...]) -> frozenset[str]:
+    return frozenset(".".join(way) for way, _ in values if len(way) > 1)
 
 
 def _is_empty(source: Source, file: SourceFile) -> bool:

@@ -64,17 +64,22 @@ class TypesOfFiles:
             return keeps_numbers(found, said)
         return is_read_as(found, said) or is_stored_as(found, said)
 
-    def by_others(self, read: Mapping[Way, str]) -> dict[tuple[Others, frozenset[Way]], list[SourceFile]]:
-        """The files by what of them is not read as it is, nothing of most, and by what else they say that they have of
-        the columns that are concerned. `read`: the types that all files are read with. What a file does not say, or its
-        folders do, is nobody's fault here."""
-        found: dict[tuple[Others, frozenset[Way]], list[SourceFile]] = {}
+    def by_others(self, read: Mapping[Way, str]) -> dict[Others, list[SourceFile]]:
+        """The files by what of them is not read as it is; () of most. `read`: the types that all files are read with.
+        What a file does not say, or its folders do, is nobody's fault here."""
+        found: dict[Others, list[SourceFile]] = {}
+        alike: dict[tuple[Others, frozenset[str]], Others] = {}
         for file, values in self.files.items():
-            there = {way: type_ for way, type_ in values if way in read and way[0] not in file.folder_columns}
-            others = tuple(sorted((way, type_) for way, type_ in there.items() if not self.reads(type_, read[way])))
-            concerned = {way[0] for way, _ in others}
-            rest = frozenset(way for way in there if way[0] in concerned) - {way for way, _ in others}
-            found.setdefault((others, rest), []).append(file)
+            key = values, frozenset(file.folder_columns)
+            if (others := alike.get(key)) is None:
+                others = alike[key] = tuple(
+                    sorted(
+                        (way, type_)
+                        for way, type_ in values
+                        if way in read and way[0] not in key[1] and not self.reads(type_, read[way])
+                    )
+                )
+            found.setdefault(others, []).append(file)
         return found
 
 
@@ -118,7 +123,7 @@ def _values(source: Source, file: SourceFile) -> Others:
 def _of_parquet(file: SourceFile, time_column: str | None) -> Others:
     footer = read_footer(file, time_column)
     # Spark refuses nanoseconds in words of its own.
-    return tuple(value for value in (footer.values if footer else ()) if value[1] != NANOSECONDS)
+    return tuple(value for value in (footer.values if footer else ()) if value[1] not in ("", NANOSECONDS))
 
 
 @lru_cache(maxsize=20_000)

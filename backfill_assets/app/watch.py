@@ -73,7 +73,7 @@ def find_late_moves(
     """What an environment shows `newly` of models of the loaded code, and was built before its sources changed. Nothing
     where nobody can tell. `facts` were read before it moved."""
     shown = replace(moved, pointers={name: moved.pointers[name] for name in newly})
-    with suppress(BackfillError):
+    with suppress(BackfillError, OSError):
         look = _read_sources(context, not_extended(context.project, facts.sources.away), shown, facts)
         return tuple(n for n in late_sources(look) if n.finding and n.intervals & newly.get(n.model, NOTHING))
     return ()
@@ -121,7 +121,7 @@ def find_older_moves(context: Context, facts: Facts, plan: Plan) -> tuple[Notice
     building = {stage.model: stage.intervals for stage in plan.work if isinstance(stage, Build)}
     built = {n: facts.tables.coverage[n].built - building.get(n, NOTHING) for n in other}
     late: Mapping[str, Ranges] = {}
-    with suppress(BackfillError):
+    with suppress(BackfillError, OSError):
         late = _built_before(context, facts, built)
     return tuple(
         Notice(

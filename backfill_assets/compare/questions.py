@@ -91,9 +91,8 @@ def ask(
         return pointer.covers & bounds if pointer else NOTHING
 
     proofs = tuple(_proofs(model, old, new, log, bounds)) if old and new else ()
-    compared = (shown(old) & shown(new)) - Ranges.of(p.interval for p in proofs)
-    if others:
-        compared = whole(compared)
+    same = Ranges.of(p.interval for p in proofs)
+    compared = (whole((shown(old) & shown(new)) - same) if others else shown(old) & shown(new)) - same
     return Question(
         model=model,
         old=old,

@@ -129,16 +129,32 @@ def _lacking(
 def _without_fields(
     project: Project, source: Source, column: str, readers: Mapping[str, Ranges], there: Sequence[FileColumns]
 ) -> list[PlanWarning]:
-    """A warning for each field of a column that some of its files lack, where models that read the column name it."""
-    low, found = column.lower(), list[PlanWarning]()
-    for field in sorted({f for file in there for f in file.fields if f.startswith(f"{low}.")}):
-        name = re.compile(rf"\b{re.escape(field.rpartition('.')[2])}\b", re.IGNORECASE)
-        naming = [model for model in readers if name.search(project.models[model].code)]
-        hit = [f for f in there if low in f.columns and any(_meets(project, m, readers[m], f) for m in naming)]
+    """A warning for the fields of a column that the same of its files lack, where models that read it name them."""
+    low = column.lower()
+    fields = {f for file in there for f in file.fields if f.startswith(f"{low}.")}
+    met = {m: [f for f in there if low in f.columns and _meets(project, m, readers[m], f)] for m in readers if fields}
+    found: dict[tuple[tuple[str, ...], tuple[str, ...]], tuple[list[str], list[FileColumns]]] = {}
+    for field in sorted(fields):
+        name = re.compile(rf"""[.\["'`(]\s*{re.escape(field.rpartition(".")[2])}\b""", re.IGNORECASE)
+        naming = [m for m in readers if name.search(project.models[m].code)]
+        named = {file.name for m in naming for file in met[m]}
+        hit = [file for file in there if file.name in named]
+        if all(field in file.fields for file in hit):
+            continue
         if lacking := _lacking(lambda file, field=field: field in file.fields, hit, there):
-            older = next(file.name for file in there if field in file.fields)
-            found.append(_lacks(project, source, f"the field {field}", naming, lacking, older))
-    return found
+            key = tuple(naming), tuple(file.name for file in lacking)
+            found.setdefault(key, ([], lacking))[0].append(field)
+    return [
+        _lacks(
+            project,
+            source,
+            f"the field{'s' * (len(names) > 1)} {first_few(names)}",
+            [*naming],
+            lacking,
+            next(file.name for file in there if names[0] in file.fields),
+        )
+        for (naming, _), (names, lacking) in found.items()
+    ]
 
 
 def _lacks(

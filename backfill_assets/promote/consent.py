@@ -24,8 +24,8 @@ def unapproved(case: Case) -> dict[str, dict[str, Ranges]]:
 
 
 def unaccepted(case: Case) -> Iterator[tuple[PlanReview, ApprovalSubject, Finding, Sequence[str]]]:
-    """The findings that close the gate, and who has not accepted them yet. One that was looked at again since, with all
-    of its model's intervals, is what was found then."""
+    """The findings that close the gate, and who has not accepted them yet. What was looked at again since, with all
+    that was looked at then, is what was found now."""
     moving = unreleased(case)
     told: set[tuple[str, str]] = set()
     there = subjects_of(case)
@@ -34,7 +34,7 @@ def unaccepted(case: Case) -> Iterator[tuple[PlanReview, ApprovalSubject, Findin
         for proof, finding in ((p, f) for p in about.proofs for f in p.findings):
             if finding.model not in moving or (review.record.id, finding.name) in told:
                 continue
-            if any(_is_newer(other, about, proof, finding.model) for other in others):
+            if any(_is_newer(review, other, about, proof) for other in others):
                 continue
             told.add((review.record.id, finding.name))
             lacking = [o for o in case.owners(finding.model) if not _is_accepted(case, finding, o)]
@@ -42,10 +42,12 @@ def unaccepted(case: Case) -> Iterator[tuple[PlanReview, ApprovalSubject, Findin
                 yield review, about, finding, lacking
 
 
-def _is_newer(other: ApprovalSubject, about: ApprovalSubject, proof: Proof, model: str) -> bool:
-    """Whether another scope, which has all of the model's intervals, was looked at later."""
-    whole = not about.scope.get(model, NOTHING) - other.scope.get(model, NOTHING)
-    return whole and any(p.kind == proof.kind and p.at > proof.at for p in other.proofs)
+def _is_newer(review: PlanReview, other: ApprovalSubject, about: ApprovalSubject, proof: Proof) -> bool:
+    """Whether another scope, which has all that this one has, was looked at later: by the order of records, as clocks
+    differ."""
+    order = list(review.proofs)
+    whole = not any(part - other.scope.get(name, NOTHING) for name, part in about.scope.items())
+    return whole and any(p.kind == proof.kind and order.index(p) > order.index(proof) for p in other.proofs)
 
 
 def covered_by(case: Case, review: PlanReview, approval: Approval) -> Mapping[str, Ranges]:

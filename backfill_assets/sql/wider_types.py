@@ -15,7 +15,7 @@ _DIGITS = {**dict.fromkeys(INTEGERS, 10), "bigint": 20}
 """The digits that how Parquet stores whole numbers may need."""
 _VALUES = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 """The digits of the largest."""
-_MOST_DIGITS = 38
+MOST_DIGITS = 38
 _CAST = frozenset({("date", "timestamp")})
 """Keeps every value, but no reader does it."""
 _PLAIN = frozenset({*INTEGERS, "float", "double", "date", "timestamp", "timestamp_ntz", "string", "binary", "boolean"})
@@ -74,7 +74,7 @@ def _decimal_of(types: Collection[str]) -> list[str]:
         return []
     scale = max(scale for _, scale in known)
     digits = max(precision - scale for precision, scale in known) + scale
-    return [f"decimal({digits},{scale})"] if digits <= _MOST_DIGITS else []
+    return [f"decimal({digits},{scale})"] if digits <= MOST_DIGITS else []
 
 
 def is_read_as(found: str, said: str) -> bool:

@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 from backfill_assets.adapters import control_delta
 from backfill_assets.adapters.control_delta import DeltaControlTable, DeltaStore, Guard
 from backfill_assets.adapters.table_log import open_table
-from backfill_assets.core.errors import ConflictError
+from backfill_assets.core.errors import ConflictError, StateError
 from backfill_assets.core.intervals import utc
 from backfill_assets.state.columns import instant
 from backfill_assets.state.store import Row, Store, TableSpec
@@ -155,6 +155,26 @@ def test_others_open_it_meanwhile(tmp_path: Path) -> None:
         assert seen.read() == [row("a")]
         shared._seen = seen._seen  # pyright: ignore[reportPrivateUsage]
         assert shared.read() == [row("a")]
+
+
+def test_what_is_at_hand_must_have_reached_what_was_recorded(tmp_path: Path) -> None:
+    """A writer is held to it as well: a folder may be set back to an older copy beneath it."""
+
+    class Knows(Guard):
+        reached = -1
+
+        def least(self, table: str) -> int:
+            return self.reached
+
+    guard = Knows()
+    table = DeltaControlTable(str(tmp_path / "things"), SPEC, guard)
+    table.append([row("a")])
+    guard.reached = 9
+    for write in (table.append, lambda rows: table.replace(rows, where={"key": ["b"]}, revision=1, note=NOTE)):
+        with pytest.raises(StateError, match="is lost, or older than it was"):
+            write([row("b")])
+    guard.reached = 1
+    assert keys(table.read()) == ["a"]
 
 
 def test_columns_say_what_rows_say(store: Store) -> None:

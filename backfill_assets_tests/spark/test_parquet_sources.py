@@ -217,6 +217,39 @@ def test_the_rest_of_a_struct_is_read(spark: SparkSession, tmp_path: Path, vecto
         assert len(found.where("at = 1").select(needed).collect()) == 3
 
 
+@pytest.mark.parametrize(("wide", "odd"), [(600, 1), (5, 600)])
+def test_structs_of_very_many_fields(spark: SparkSession, tmp_path: Path, wide: int, odd: int) -> None:
+    """The JVM goes as deep as an expression is: whoever needs none of it never notices."""
+    for number, type_, net in ((1, pa.int32(), 5), (2, pa.decimal128(9, 2), Decimal("12.50"))):
+        fields = [(f"f{n}", pa.int32()) for n in range(wide)] + [(f"net{n}", type_) for n in range(odd)]
+        value = {f"f{n}": n for n in range(wide)} | {f"net{n}": net for n in range(odd)}
+        table = pa.table({"at": pa.array([number], pa.int32()), "c": pa.array([value], pa.struct(fields))})
+        pq.write_table(table, tmp_path / f"{number}.parquet", store_decimal_as_integer=True)
+    found = frame(spark, tmp_path, at="int")
+    assert sorted(row["at"] for row in found.select("at").collect()) == [1, 2]
+    assert [row[0] for row in found.where("at = 1").select("c.net0").collect()] == [5]
+    with pytest.raises(Exception, match=r"c\.net0 is decimal\(9,2\) in 2\.parquet"):
+        found.select("c.net0").collect()
+
+
+def test_fields_beside_of_types_that_are_not_known_here(spark: SparkSession, tmp_path: Path) -> None:
+    """They are read: texts by a dictionary, large ones, and what is alone beside an array."""
+    for number, type_, net in ((1, pa.int32(), 5), (2, pa.decimal128(9, 2), Decimal("12.50"))):
+        kind = pa.struct([("net", type_), ("blob", pa.large_binary())])
+        alone = pa.struct([("items", pa.list_(pa.struct([("net", type_), ("b", pa.int32())])))])
+        columns = {
+            "at": pa.array([number], pa.int32()),
+            "c": pa.array([{"net": net, "blob": b"x"}], kind),
+            "d": pa.array([{"items": [{"net": net, "b": 3}]}], alone),
+        }
+        pq.write_table(pa.table(columns), tmp_path / f"{number}.parquet", store_decimal_as_integer=True)
+    found = frame(spark, tmp_path, at="int")
+    assert [bytes(row[0]) for row in found.select("c.blob").collect()] == [b"x", b"x"]
+    for needed, way in (("c.net", "c.net"), ("d.items.b", "d.items.element.net"), ("d", "d.items.element.net")):
+        with pytest.raises(Exception, match=rf"{way} is decimal\(9,2\) in 2\.parquet"):
+            found.select(needed).collect()
+
+
 @pytest.mark.parametrize("odd", [pa.array([Decimal("12.50")], pa.decimal128(9, 2)), pa.array([12.9])])
 def test_the_first_file_may_be_the_odd_one(spark: SparkSession, tmp_path: Path, odd: pa.Array) -> None:
     """Where more files have the type that is declared: 12 was read of its 12.50, and the others were refused."""

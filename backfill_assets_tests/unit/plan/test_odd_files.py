@@ -84,6 +84,17 @@ def test_a_newer_file_that_lacks_a_field(code: str, said: bool, newer: bool) -> 
     assert found == ([wanted] if said and newer else [])
 
 
+def test_fields_that_the_same_files_lack_are_told_together() -> None:
+    """Of a wide struct there may be hundreds; a column of that name is no field."""
+    project, plan = planned("parquet", ("id", "int"), ("Who", "struct<name:string,score:int>"), reads="who")
+    older, newer = (replace(file, fields=frozenset(f)) for file, f in zip(STRUCTS, (
+        {"who.name", "who.score", "who.age", "who.id"}, {"who.city"}), strict=True))  # fmt: skip
+    code = "SELECT id, who.score + who.`age`, col('who')['name'] FROM raw"
+    project = replace(project, models={"d": replace(project.models["d"], code=code)})
+    [found] = odd_files(project, plan, {"raw": [older, newer]})
+    assert found.what.startswith("b of raw lacks the fields who.age, who.name, who.score, which d reads")
+
+
 def test_where_files_say_no_days_they_are_told_apart_by_when_they_were_written() -> None:
     files = [a_file("a", None, id="int", amount="double"), a_file("b", None, id="int"), a_file("c", None, id="int")]
     assert told(files).startswith("b, c of raw lack the column Amount")
