@@ -102,7 +102,7 @@ class Comparison:
         and all of such a key count as unpaired. Where keys are known to be `unique`, numbering is left out.
         """
         different = [
-            f"bf_paired AND NOT ({equal_sql(f'o_c{i}', f'n_c{i}', self.columns[i].type, self.tolerance)}) AS d{i}"
+            f"bf_paired AND NOT ({equal_sql(f'o_c{i}', f'n_c{i}', self.columns[i].type, self.near(i))}) AS d{i}"
             for i in compared
         ]
         taken = [
@@ -154,6 +154,13 @@ class Comparison:
         if not isinstance(kind, str):
             return f"to_json({expression})"
         return f"hex({expression})" if kind == "binary" else f"CAST({expression} AS STRING)"
+
+    def near(self, i: int) -> float:
+        """How far apart two values of a column may be: whole numbers are the same or not, also where one side has them
+        as floats, as an id that became another one lies within any tolerance."""
+        column = self.columns[i]
+        kinds = {counted_as(side[1]) for side in (column.old, column.new) if side}
+        return 0.0 if kinds == {"integer", "float"} else self.tolerance
 
     def has(self, i: int, side: str) -> bool:
         return (self.columns[i].old if side == "o" else self.columns[i].new) is not None

@@ -214,3 +214,11 @@ def test_days_after_the_last_common_week_are_told_apart() -> None:
     old, new = a_pointer("orders", "1", weeks), a_pointer("orders", "2", Interval(weeks.start, day.end))
     found = ask(MODEL, old, new, FakeTables(), others=[Cadence.WEEKLY])
     assert found.compared == ranges(weeks) and found.only_new == ranges(day)
+
+
+def test_what_is_the_same_files_is_not_read_for_a_weeks_sake(tables: FakeTables) -> None:
+    """Of a model whose newer days are of another cadence than its older weeks one day differs: that is read."""
+    one, other = (a_pointer("orders", "1", days("01", "04"), commit=commit) for commit in (1, 2))
+    found = ask(MODEL, one, other, tables, others=[Cadence.WEEKLY])
+    assert not found.compared & Ranges.of(p.interval for p in found.proofs)
+    assert found.compared & ranges(days("01", "04")) == ranges(days("03"))

@@ -89,3 +89,14 @@ def test_other_letters_are_kept_apart_from_other_names() -> None:
     new: Fields = [("DS", "date", "date"), *NEW[1:]]
     query = compile_diff(asked(RENAMED), OLD, new)
     assert {c.column.name: c.column.was for c in query.columns if c.column.was} == {"DS": "ds"}
+
+
+def test_whole_numbers_that_become_floats_are_exact() -> None:
+    """An id that is another order's by now lies within any tolerance of the old one."""
+    old = [("ds", "date", "date"), ("key", "int", "integer"), ("a", "bigint", "long"), ("b", "double", "double")]
+    new = [("ds", "date", "date"), ("key", "int", "integer"), ("a", "double", "double"), ("b", "float", "float")]
+    query = compile_diff(asked(RENAMED), old, new)
+    assert {c.column.name: query.near(i) for i, c in enumerate(query.columns)} == {
+        "ds": 1e-9, "key": 1e-9, "a": 0.0, "b": 1e-9,
+    }  # fmt: skip
+    assert "abs(o_c2 - n_c2) <= 0.0D" in query.joined("old", "new", query.compared)
