@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.commands import run_command
-from backfill_assets.adapters.query import checked
+from backfill_assets.adapters.query import checked, collected
 from backfill_assets.adapters.spark_errors import causes, died, spark_reason
 from backfill_assets.adapters.spark_views import show_readable
 from backfill_assets.contracts.masked_answers import ViewMasks, masked_rerun
@@ -153,7 +153,7 @@ def _ask(spark: SparkSession, query: ConsumerQuery, sql: str) -> Answer:
         columns=tuple(names),
         rows=found["n"],
         checksum=f"{int(found['total'] or 0) & (2**64 - 1):016x}",
-        sample=tuple(tuple("NULL" if v is None else str(v) for v in row) for row in frame.limit(SAMPLE).collect()),
+        sample=tuple(tuple("NULL" if v is None else str(v) for v in row) for row in collected(frame, SAMPLE)),
         extremes={name: (found[f"min_{c}"], found[f"max_{c}"]) for name, c in bound.items()},
         sums={name: _rounded(found[f"sum_{c}"]) for name, c in numbers.items()},
     )

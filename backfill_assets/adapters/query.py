@@ -11,7 +11,7 @@ from backfill_assets.adapters.spark_errors import VANISHED, causes, died, spark_
 from backfill_assets.core.errors import BuildError, UsageError
 
 if TYPE_CHECKING:
-    from pyspark.sql import Row, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 _SHOWN = re.compile(r"\s*(DESCRIBE|DESC|EXPLAIN|SHOW)\b", re.IGNORECASE)
 """What begins like this tells of tables, and changes nothing."""
@@ -34,7 +34,7 @@ def first_rows(spark: SparkSession, query: str, *, at_most: int, views: Sequence
         _refuse_statement(spark, query)
         frame = spark.sql(query)
         names = frame.columns
-        return names, frame.limit(at_most).collect() if names else []
+        return names, collected(frame, at_most) if names else []
     except PySparkException as error:
         if (gone := died("run this query")) is not None:
             raise gone from None
@@ -51,6 +51,19 @@ def first_rows(spark: SparkSession, query: str, *, at_most: int, views: Sequence
             else "see what it says; the same query in a session of your own tells more: backfill shell"
         )
         raise BuildError("this query cannot be run", why=spark_reason(chain), fix=fix) from None
+
+
+def collected(frame: DataFrame, at_most: int) -> list[Row]:
+    """So many rows; as texts where they have a value that Python has not: a day of the year 12024, a map by arrays."""
+    from pyspark.sql import functions as F
+
+    few = frame.limit(at_most)
+    try:
+        return few.collect()
+    except (ValueError, OverflowError, TypeError):
+        names = [f"c{i}" for i in range(len(frame.columns))]  # a result may have a name twice
+        texts = few.toDF(*names).select(*(F.col(name).cast("string") for name in names))
+        return texts.toDF(*frame.columns).collect()
 
 
 def _refuse_statement(spark: SparkSession, query: str) -> None:

@@ -167,7 +167,10 @@ def _print_days(console: Console, series: Sequence[ColumnSums]) -> None:
         for one in series:
             delta = one.deltas[i]
             style = "red" if delta < 0 else "green" if delta > 0 else "dim"
-            cells += [*say_both(one.old[i], one.new[i]), Text(f"{delta:+,.6g}" if delta else "0", style=style)]
+            said = f"{delta:+,.6g}" if delta else "0"
+            if one.changed[i] and one.old[i] is None and one.new[i] is None:  # too large, or NaN, on both sides
+                said = "?"
+            cells += [*say_both(one.old[i], one.new[i]), Text(said, style=style)]
             cells.append(Text(_swing(delta, max(map(abs, one.deltas))), style=style))
         table.add_row(f"  {first.days[i]}", *cells)
     console.print(table)

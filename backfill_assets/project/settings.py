@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from backfill_assets.files.untrusted import is_untrusted
 from backfill_assets.project.locations import resolve_location, wrong_location
 
 SETTINGS_FILE = "backfill.yml"
+_ADDRESS = re.compile(r"#|%[0-9A-Fa-f]{2}")
 EMBEDDED_PROJECT = Path(__file__).parent.parent / "demo"
 
 
@@ -92,6 +94,12 @@ def read_settings(root: Path, problems: list[Problem]) -> Settings:
             f"the warehouse cannot be at {warehouse}",
             why=f"{taken} is a file",
             fix="correct BACKFILL_WAREHOUSE" if variable else f"correct `warehouse:` in {file}",
+        )
+    if "://" not in warehouse and _ADDRESS.search(warehouse):
+        raise SettingsError(
+            f"the warehouse cannot be at {warehouse}",
+            why="Spark and delta-rs take `#`, and `%` before two digits, for signs of an address, and look elsewhere",
+            fix="set `warehouse:` to a folder whose path has none of these, or move the project to one",
         )
     return replace(settings, warehouse=warehouse, untrusted=settings.untrusted or is_untrusted())
 

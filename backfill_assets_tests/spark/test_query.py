@@ -79,3 +79,10 @@ def test_a_file_that_is_gone_is_told(spark: SparkSession, tmp_path: Path) -> Non
     with pytest.raises(BuildError, match="this query cannot be run") as refused:
         first_rows(session, "SELECT sum(n) FROM shown", at_most=5, views=())
     assert file.name in refused.value.why and "backfill plan" in refused.value.fix
+
+
+def test_values_that_python_has_not_are_texts(spark: SparkSession) -> None:
+    """A day of the year 12024, and a map by arrays: Delta and Spark have them, and so had a model."""
+    query = "SELECT 1 AS n, DATE'+12024-01-02' AS n, map(array(1), 2) AS m"
+    names, [row] = first_rows(spark, query, at_most=5, views=())
+    assert names == ["n", "n", "m"] and [*row] == ["1", "+12024-01-02", "{[1] -> 2}"]

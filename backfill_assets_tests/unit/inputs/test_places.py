@@ -91,6 +91,8 @@ FOLDERS: list[tuple[str, dict[str, str | bytes | None], str, str]] = [
     ("models is a file", {"models/daily.sql": None, "models": "x"}, "", "`models` is a file, not a folder"),
     ("audits is a file", {"audits": "x", "models/daily.sql": f"/*\n{HEADER}audits: [{{sql: a}}]\n*/\n{QUERY}\n"}, "daily.sql:4", "no file"),
     ("a warehouse that is a file", {"backfill.yml": "warehouse: taken\n", "taken": "x"}, "backfill.yml", "is a file"),
+    ("a warehouse at no address", {"backfill.yml": "warehouse: 'c#/w'\n"}, "", "signs of an address"),
+    ("a warehouse in an escape", {"backfill.yml": "warehouse: feature%2Fx\n"}, "", "signs of an address"),
     ("a warehouse below a file", {"backfill.yml": "warehouse: taken/w\n", "taken": "x"}, "backfill.yml", "is a file"),
     ("models in a circle", {"models/a.sql": f"/*\n{HEADER}*/\n{QUERY.replace('events', 'b')}", "models/b.sql": f"/*\n{HEADER}*/\n{QUERY.replace('events', 'a')}"}, "a.sql:5", "a reads b reads a"),
     ("an audit in a circle", {"models/b.sql": f"/*\n{HEADER}*/\n{QUERY.replace('events', 'daily')}", "models/daily.sql": f"/*\n{HEADER}audits: [{{relationships: {{columns: kind, to: b}}}}]\n*/\n{QUERY}"}, "daily.sql:4", "is built after"),
