@@ -72,7 +72,7 @@ def find_late_moves(
 ) -> tuple[Notice, ...]:
     """What an environment shows `newly` of models of the loaded code, and was built before its sources changed. Nothing
     where nobody can tell. `facts` were read before it moved."""
-    shown = replace(moved, pointers={name: moved.pointers[name] for name in newly})
+    shown = replace(moved, pointers={n: p for n, p in moved.pointers.items() if n in newly})
     with suppress(BackfillError, OSError):
         look = _read_sources(context, not_extended(context.project, facts.sources.away), shown, facts)
         return tuple(n for n in late_sources(look) if n.finding and n.intervals & newly.get(n.model, NOTHING))
