@@ -14,7 +14,7 @@ from sqlglot import exp
 from backfill_assets.sql.column_check import USER, WITHOUT_BRACKETS
 from backfill_assets.sql.parsing import WRITTEN_AS, SqlError, parse
 from backfill_assets.sql.places import line_of
-from backfill_assets.sql.text_clocks import Tables, clock_texts, text_of
+from backfill_assets.sql.text_clocks import Tables, clock_texts, daytimes, text_of
 
 
 class Nondeterminism(Enum):
@@ -39,6 +39,11 @@ class Nondeterminism(Enum):
         "Spark computes this text and then makes a date or an instant of it, where 'now', 'today', 'tomorrow' and "
         "'yesterday' are the clock; nobody can see that it gives none of them",
         "write the text as one literal, or `DATE '2024-01-01'`; for the clock :start and :end",
+    )
+    DAYLESS = (
+        "Spark makes an instant of it, and takes a time without a day for one of the day on which it runs",
+        "write the day as well, as in TIMESTAMP '2024-01-01 10:00'; a time of each row's own day is "
+        "`ds + INTERVAL 10 HOURS`, and one without a day is compared as text: `date_format(at, 'HH:mm') >= '10:00'`",
     )
     PROGRAM = (
         "it runs a program, and nobody can see what that gives",
@@ -126,12 +131,14 @@ def uses_in_query(tree: exp.Expr) -> Iterator[FunctionUse]:
 
 
 def uses_of_texts(tree: exp.Expr, tables: Tables | None = None) -> Iterator[FunctionUse]:
-    """The texts that mean the clock, and `user`; `tables` as `clock_texts` takes them."""
+    """The texts that mean the clock, times without a day, and `user`; `tables` as `clock_texts` takes them."""
     for node in clock_texts(tree, tables):
         if (text := text_of(node)) is not None:
             yield FunctionUse(name=f"'{text}'", cause=Nondeterminism.CLOCK, line=_line(node))
         else:
             yield FunctionUse(name=node.sql("spark"), cause=Nondeterminism.SPELLED, line=_line(node))
+    for node in daytimes(tree, tables or ()):
+        yield FunctionUse(name=f"'{text_of(node)}'", cause=Nondeterminism.DAYLESS, line=_line(node))
     if tables is None or all(tables):  # a `user` that no table has is told as a column that is not there
         return
     named = {c.name.lower() for table in tables for c in table} | {a.alias.lower() for a in tree.find_all(exp.Alias)}

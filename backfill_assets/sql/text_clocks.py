@@ -25,6 +25,11 @@ _MOVING = re.compile(
     r"[\x00-\x20]*(now|(today|yesterday|tomorrow)([ \t]*|[ \t]*[^a-z\s]\S*|[ \t]+\S+))[\x00-\x20]*", re.I
 )
 """A zone may follow ("today UTC"), save behind 'now'; Spark trims control characters as well."""
+_DAYTIME = re.compile(r"\s*T?\d{1,2}:\d{1,2}(:[^-]*)?\s*", re.I)
+_INSTANTS = (
+    exp.DataType.Type.TIMESTAMP, exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMESTAMPLTZ,
+    exp.DataType.Type.DATETIME,
+)  # fmt: skip
 _PARTS = 100
 """More texts in a row than these are not put together."""
 _COMPARES = (
@@ -72,6 +77,26 @@ def clock_texts(tree: exp.Expr, tables: Tables | None = None) -> Iterator[exp.Ex
         if id(node) not in held and may_spell_clock(node) and text_of(node) is None and _may_be_clock(node, types):
             yield node
             spelled.add(id(node))
+
+
+def daytimes(tree: exp.Expr, tables: Tables) -> Iterator[exp.Expr]:
+    """The texts that are a time without a day where Spark makes an instant of them for sure: in a cast, or compared
+    with an instant. Elsewhere they may well be compared with texts like them."""
+    named = {alias.alias.lower() for alias in tree.find_all(exp.Alias, exp.TableAlias)}
+
+    def known(column: exp.Column) -> str | None:
+        name = column.name.lower()
+        types = {c.type for table in tables for c in table if c.name.lower() == name}
+        return types.pop() if len(types) == 1 and name not in named else None
+
+    for node in tree.find_all(exp.Cast, *_COMPARES):
+        if isinstance(node, exp.Cast):
+            texts = [node.this] if node.is_type(*_INSTANTS) else []
+        else:
+            every = _operands(node)
+            types = [expression_type(n, known) for n in every if text_of(n) is None]
+            texts = every if any(type_ and type_.startswith("timestamp") for type_ in types) else []
+        yield from (n for n in texts if (text := text_of(n)) is not None and _DAYTIME.fullmatch(text))
 
 
 def is_clock(text: str) -> bool:

@@ -156,6 +156,33 @@ def test_a_date_as_people_write_it(tmp_path: Path, expression: str) -> None:
     load_project(project(tmp_path, m_sql=sql(query(expression)), events_sql=CHANNELS))
 
 
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "CAST('10:00' AS TIMESTAMP)", "TIMESTAMP 'T9:30:00.5'", "CAST(ds AS TIMESTAMP) >= '10:00'",
+        "TRY_CAST(' 10:00:00 Europe/Berlin' AS TIMESTAMP)", "'10:00' = date_trunc('HOUR', CAST(ds AS TIMESTAMP))",
+        "CAST(ds AS TIMESTAMP) IN ('2024-01-01 10:00', '10:00')",
+    ],
+)  # fmt: skip
+def test_a_time_without_a_day(tmp_path: Path, expression: str) -> None:
+    """Spark takes it for one of the day on which it runs."""
+    [(file, line, what)] = problems(project(tmp_path, m_sql=sql(query(expression)), events_sql=CHANNELS))
+    assert (file, line) == ("m.sql", 6) and what.endswith("` gives something else when `m` is built again")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "channel >= '10:00'", "date_format(ds, 'HH:mm') > '10:00'", "CAST('2024-01-01 10:00' AS TIMESTAMP)",
+        "concat('10:00', channel)", "CAST(ds AS TIMESTAMP) >= '2024-01-01 10:00'", "CAST('10:00' AS STRING)",
+        "coalesce(channel, '10:00') = '10:00'", "date_format(CAST(ds AS TIMESTAMP), 'HH:mm') IN ('10:00')",
+    ],
+)  # fmt: skip
+def test_a_time_as_text(tmp_path: Path, expression: str) -> None:
+    """Compared with texts, or with a day before it."""
+    load_project(project(tmp_path, m_sql=sql(query(expression)), events_sql=CHANNELS))
+
+
 def test_a_function_of_tables(tmp_path: Path) -> None:
     """What stands in FROM gives rows: columns of it, which no query takes for the clock."""
     rows = "(SELECT count(*) FROM range(0, 10, 1, 1) AS a CROSS JOIN range(3) AS b)"

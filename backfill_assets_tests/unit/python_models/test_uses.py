@@ -68,6 +68,7 @@ CLOCKS = {
 }
 TEXTS = {
     'F.lit("now").cast("timestamp")': "'now'",
+    'F.lit("10:00").cast("timestamp")': "'10:00'",
     'F.lit("now").try_cast("timestamp")': "'now'",
     'F.lit("today").astype(T.DateType())': "'today'",
     'F.lit(WORD).cast("date")': "'now'",
