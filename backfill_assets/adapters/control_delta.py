@@ -188,7 +188,7 @@ class DeltaControlTable:
             self._tidy(most_files, every=True)
             return
         opened = self._open()
-        if opened and len(opened.table.file_uris()) > most_files:
+        if opened and joinable(opened.table, self._spec).files > most_files:
             self._join(most_files)
 
     def _join(self, most_files: int) -> None:

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 from backfill_assets.adapters.source_files import SourceFile
 from backfill_assets.core.model import Column
 from backfill_assets.plan.odd_files import NANOSECONDS
-from backfill_assets.project.file_schema import arrow_columns, arrow_type, arrow_values
+from backfill_assets.project.file_schema import Values, arrow_columns, arrow_type, arrow_values
 from backfill_assets.project.object_store import UnreachableError
 from backfill_assets.sql.wider_types import UNSIGNED
-
-_Values: TypeAlias = tuple[tuple[tuple[str, ...], str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,9 +23,9 @@ class Footer:
     columns: tuple[Column, ...] | None
     """Its own, in their order, with the types that Spark has for them as far as they are plain; None: of a kind that
     is not known here."""
-    values: _Values
-    """Those in its columns, also within structs, arrays and maps: the way to each, in lower case, and the type that the
-    file says, one without a sign as such; "" where that is not known here."""
+    values: Values
+    """Those in its columns, with the types that the file says, one without a sign as such; "" where that is not known
+    here."""
     ends: tuple[Any, Any] | None
     """The least and the largest value of the column that was asked about; None where it does not say them."""
 
@@ -68,12 +66,12 @@ def _footer(file: SourceFile, column: str) -> Footer | None:
 
 
 @lru_cache(maxsize=1_000)
-def _shared(columns: tuple[Column, ...] | None, values: _Values) -> tuple[tuple[Column, ...] | None, _Values]:
+def _shared(columns: tuple[Column, ...] | None, values: Values) -> tuple[tuple[Column, ...] | None, Values]:
     """The same, once for all files that have them: thousands do."""
     return columns, values
 
 
-def _told(said: Any) -> tuple[tuple[Column, ...] | None, _Values]:
+def _told(said: Any) -> tuple[tuple[Column, ...] | None, Values]:
     """The columns, and the values in them."""
     from pyarrow import ArrowException
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, cast
 
 from backfill_assets.adapters.batch_rows import column
 from backfill_assets.adapters.source_files import SourceFile
-from backfill_assets.adapters.types_of_files import Others, Way, other_type_text
+from backfill_assets.adapters.types_of_files import Others, other_type_text
 from backfill_assets.core.model import Source
+from backfill_assets.project.file_schema import Way
 from backfill_assets.sql.text import quoted
-from backfill_assets.sql.types import decimal_parts
-from backfill_assets.sql.wider_types import MOST_DIGITS, as_signed
+from backfill_assets.sql.types import MOST_DIGITS, decimal_parts
+from backfill_assets.sql.wider_types import as_signed
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

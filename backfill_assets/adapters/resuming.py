@@ -14,7 +14,7 @@ from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project, Source
 from backfill_assets.core.pin import Pin, Pins, same_pin
-from backfill_assets.plan.commands import restate_argument
+from backfill_assets.plan.commands import withdraw_all
 from backfill_assets.plan.copied import NO_COPY
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen import TRIED, Continued, Touched, alike, continued, sources_read
@@ -63,9 +63,8 @@ def how_read(
     for part in found.frozen:
         for name, pin in part.sources.items():
             if why := reader.not_there(project.sources[name], pin):
-                raise _unreadable(
-                    name, pin, part.plan, why, _built(next(r for r in records if r.id == part.plan), entries)
-                )
+                record = next(r for r in records if r.id == part.plan)
+                raise _unreadable(name, pin, record.id, why, _built(record, entries))
     return found
 
 
@@ -140,13 +139,10 @@ def _built(record: PlanRecord, entries: EntriesByVersion) -> dict[str, Ranges]:
 
 
 def _unreadable(source: str, pin: Pin, plan: str, why: str, built: Mapping[str, Ranges]) -> PlanError:
-    withdraw = " ".join(
-        ["backfill withdraw", *(days for m, part in built.items() for days in restate_argument(m, part))]
-    )
-    whole = f" To have all of it from one state, make what is built missing as well, before that: {withdraw}"
+    whole = " To have all of it from one state, make what is built missing as well, before that: "
     return PlanError(
         f"source {source} cannot be read at commit {pin['commit']} any more, which plan {plan} froze",
         why=f"{why}; what the plan built until now was computed from that",
         fix=f"backfill abandon {plan}, then this again: what is left is built from the source as it is."
-        f"{whole if built else ''}",
+        f"{whole + withdraw_all(built) if built else ''}",
     )

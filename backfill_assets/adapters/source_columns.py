@@ -25,6 +25,7 @@ from backfill_assets.core.intervals import NOTHING
 from backfill_assets.core.model import Source
 from backfill_assets.plan.odd_files import LOOKED_AT, FileColumns
 from backfill_assets.plan.source_bytes import TimedFile
+from backfill_assets.project.file_schema import Values
 
 
 def check_declared(source: Source, files: Sequence[SourceFile]) -> None:
@@ -116,7 +117,7 @@ def _fields(source: Source, file: SourceFile) -> frozenset[str]:
 
 
 @lru_cache(maxsize=1_000)
-def _ways_within(values: tuple[tuple[tuple[str, ...], str], ...]) -> frozenset[str]:
+def _ways_within(values: Values) -> frozenset[str]:
     return frozenset(".".join(way) for way, _ in values if len(way) > 1)
 
 

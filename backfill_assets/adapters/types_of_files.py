@@ -19,7 +19,7 @@ from backfill_assets.core.errors import TransientBuildError
 from backfill_assets.core.model import Source
 from backfill_assets.core.wording import first_few
 from backfill_assets.plan.odd_files import LOOKED_AT, NANOSECONDS
-from backfill_assets.project.file_schema import arrow_type, arrow_values
+from backfill_assets.project.file_schema import Values, Way, arrow_type, arrow_values
 from backfill_assets.project.object_store import UnreachableError
 from backfill_assets.sql.wider_types import as_signed, is_read_as, is_stored_as, keeps_numbers
 
@@ -29,11 +29,8 @@ _SAID = re.compile(re.escape(MARK) + r" (.*? is read of all its files)", re.DOTA
 _MOST_FILES = 20_000
 """The newest of them are looked into, in each process."""
 
-Way: TypeAlias = tuple[str, ...]
-"""A column, and what leads from there to a value through structs, arrays (`element`) and maps (`key`, `value`), in
-lower case."""
-Others: TypeAlias = tuple[tuple[Way, str], ...]
-"""Values, and their types in a file, where these are not read as they are."""
+Others: TypeAlias = Values
+"""Those of a file that are not read as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +38,7 @@ class TypesOfFiles:
     """The plain types in the columns of a source's files, as these say them."""
 
     format: str
-    files: Mapping[SourceFile, Others]
+    files: Mapping[SourceFile, Values]
     """All that each says."""
 
     def is_usual(self, column: str, type_: str, other: str) -> bool:
@@ -68,7 +65,7 @@ class TypesOfFiles:
         """The files by what of them is not read as it is; () of most. `read`: the types that all files are read with.
         What a file does not say, or its folders do, is nobody's fault here."""
         found: dict[Others, list[SourceFile]] = {}
-        alike: dict[tuple[Others, frozenset[str]], Others] = {}
+        alike: dict[tuple[Values, frozenset[str]], Others] = {}
         for file, values in self.files.items():
             key = values, frozenset(file.folder_columns)
             if (others := alike.get(key)) is None:
@@ -113,21 +110,21 @@ def other_type(text: str) -> str:
     return found[1] if found else ""
 
 
-def _values(source: Source, file: SourceFile) -> Others:
+def _values(source: Source, file: SourceFile) -> Values:
     try:
         return _of_orc(file) if source.format == "orc" else _of_parquet(file, source.time_column)
     except (PermissionError, FileNotFoundError):  # whoever reads it says so
         return ()
 
 
-def _of_parquet(file: SourceFile, time_column: str | None) -> Others:
+def _of_parquet(file: SourceFile, time_column: str | None) -> Values:
     footer = read_footer(file, time_column)
     # Spark refuses nanoseconds in words of its own.
     return tuple(value for value in (footer.values if footer else ()) if value[1] not in ("", NANOSECONDS))
 
 
 @lru_cache(maxsize=20_000)
-def _of_orc(file: SourceFile) -> Others:
+def _of_orc(file: SourceFile) -> Values:
     """But for instants: of those Arrow says another type than Spark."""
     from pyarrow import ArrowException
     from pyarrow.orc import ORCFile

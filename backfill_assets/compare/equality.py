@@ -10,6 +10,7 @@ from typing import Any
 
 from backfill_assets.compare.diff import Kind
 from backfill_assets.sql.text import quoted
+from backfill_assets.sql.types import MOST_DIGITS
 
 Type = str | dict[str, Any]
 _INTEGERS = ("byte", "short", "integer", "long")
@@ -71,7 +72,7 @@ def common_type(one: Type, other: Type) -> Type:
         if exact[0] and exact[1]:
             scale = max(exact[0][1], exact[1][1])
             whole = max(exact[0][0] - exact[0][1], exact[1][0] - exact[1][1])
-            if whole + scale <= 38:
+            if whole + scale <= MOST_DIGITS:
                 return f"decimal({whole + scale},{scale})"
         elif all(t in _FLOATS or d for t, d in zip((one, other), exact, strict=True)):
             return "double"

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from backfill_assets.importing.found import Untranslatable
+from backfill_assets.sql.types import MOST_DIGITS
 
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _INTEGERS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d{1,6})?)?")
 _SPARK = ("spark", "databricks")
-_WIDEST = 38
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,7 +231,7 @@ class ExpressionReader:
         return Value(kind=found[0].kind)
 
     def _fits(self, node: exp.Expr, kind: str, digits: int, scale: int) -> Value:
-        if kind == "decimal" and digits > _WIDEST:
+        if kind == "decimal" and digits > MOST_DIGITS:
             raise self.refuse(node, why="Spark would round: its decimals have 38 digits")
         return Value(kind=kind, digits=digits, scale=scale)
 
@@ -266,7 +266,7 @@ class ExpressionReader:
             if isinstance(node, exp.Sum) and value.kind in ("integer", "double"):
                 return BIGINT if value.kind == "integer" else DOUBLE
             if isinstance(node, exp.Sum) and value.kind == "decimal":
-                return replace(value, digits=min(_WIDEST, value.digits + 10), text=None)
+                return replace(value, digits=min(MOST_DIGITS, value.digits + 10), text=None)
             if isinstance(node, exp.Avg) and value.kind in ("integer", "double"):
                 return DOUBLE
         raise self.refuse(node)

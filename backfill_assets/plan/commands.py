@@ -33,7 +33,12 @@ def restate_all(days: Mapping[str, Ranges]) -> str:
 
 def withdraw_command(model: str, ranges: Ranges) -> str:
     """The command that makes them missing again."""
-    return " ".join(["backfill withdraw", *restate_argument(model, ranges)])
+    return withdraw_all({model: ranges})
+
+
+def withdraw_all(days: Mapping[str, Ranges]) -> str:
+    """The same of days by model."""
+    return " ".join(["backfill withdraw", *(a for name, parts in days.items() for a in restate_argument(name, parts))])
 
 
 def accept_option(finding: str, reason: str = "why it may be so") -> str:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from backfill_assets.core.model import Column
 from backfill_assets.project.folder_types import folder_types
 from backfill_assets.project.object_store import arrow_path, delta_options
 from backfill_assets.sql.types import spark_type
+
+Way: TypeAlias = tuple[str, ...]
+"""A column, and what leads from there to a value through structs, arrays (`element`) and maps (`key`, `value`)."""
+Values: TypeAlias = tuple[tuple[Way, str], ...]
+"""Values by their ways, in lower case, and their types."""
 
 
 def read_schema(format: str, path: str) -> tuple[Column, ...]:
@@ -60,9 +65,9 @@ def arrow_columns(schema: Any) -> tuple[Column, ...]:
     return tuple(Column(name=f.name, type=arrow_type(f.type)) for f in schema)
 
 
-def arrow_values(fields: Iterable[Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """The values of Arrow fields that hold no others, in the order of Parquet's columns: the way to each through
-    structs, arrays and maps, as Spark names it, and its type."""
+def arrow_values(fields: Iterable[Any], above: Way = ()) -> Iterator[tuple[Way, Any]]:
+    """The values of Arrow fields that hold no others, in the order of Parquet's columns, in the file's letters, with
+    their types."""
     import pyarrow as pa
     from pyarrow import types
 

@@ -15,6 +15,7 @@ from backfill_assets.project.locations import resolve_location, wrong_location
 
 SETTINGS_FILE = "backfill.yml"
 _ADDRESS = re.compile(r"#|%[0-9A-Fa-f]{2}")
+"""What readers of paths take for a part of a URI."""
 EMBEDDED_PROJECT = Path(__file__).parent.parent / "demo"
 
 
@@ -99,7 +100,8 @@ def read_settings(root: Path, problems: list[Problem]) -> Settings:
         raise SettingsError(
             f"the warehouse cannot be at {warehouse}",
             why="Spark and delta-rs take `#`, and `%` before two digits, for signs of an address, and look elsewhere",
-            fix="set `warehouse:` to a folder whose path has none of these, or move the project to one",
+            fix=f"set {'BACKFILL_WAREHOUSE' if variable else '`warehouse:`'} to a folder whose path has none of these"
+            f"{'' if variable else ', or move the project to one'}",
         )
     return replace(settings, warehouse=warehouse, untrusted=settings.untrusted or is_untrusted())
 

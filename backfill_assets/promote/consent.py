@@ -45,9 +45,9 @@ def unaccepted(case: Case) -> Iterator[tuple[PlanReview, ApprovalSubject, Findin
 def _is_newer(review: PlanReview, other: ApprovalSubject, about: ApprovalSubject, proof: Proof) -> bool:
     """Whether another scope, which has all that this one has, was looked at later: by the order of records, as clocks
     differ."""
-    order = list(review.proofs)
+    at = review.proofs.index
     whole = not any(part - other.scope.get(name, NOTHING) for name, part in about.scope.items())
-    return whole and any(p.kind == proof.kind and order.index(p) > order.index(proof) for p in other.proofs)
+    return whole and any(p.kind == proof.kind and at(p) > at(proof) for p in other.proofs)
 
 
 def covered_by(case: Case, review: PlanReview, approval: Approval) -> Mapping[str, Ranges]:

@@ -10,6 +10,7 @@ from decimal import Decimal
 from sqlglot.tokenizer_core import TokenType
 
 from backfill_assets.sql.parsing import parse
+from backfill_assets.sql.types import MOST_DIGITS
 
 _EXTRACTED_FROM = frozenset(
     {TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.R_PAREN, TokenType.R_BRACKET}
@@ -76,7 +77,6 @@ def fixed(value: Value) -> str:
 
 _PLAIN = re.compile(r"[A-Za-z0-9_ .:/-]*")
 _DOUBLES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
-_MOST_DIGITS = 38
 
 
 def _decimal(value: Decimal) -> str:
@@ -85,6 +85,6 @@ def _decimal(value: Decimal) -> str:
         raise ValueError(f"{value} is no decimal in SQL")
     scale = max(-exponent, 0)
     digits = max(len(value.as_tuple().digits) + max(exponent, 0), scale)
-    if digits > _MOST_DIGITS:
-        raise ValueError(f"{value} has more than {_MOST_DIGITS} digits")
+    if digits > MOST_DIGITS:
+        raise ValueError(f"{value} has more than {MOST_DIGITS} digits")
     return f"CAST('{value:f}' AS DECIMAL({digits},{scale}))"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from backfill_assets.sql.types import INTEGERS, decimal, decimal_parts, spark_type
+from backfill_assets.sql.types import INTEGERS, MOST_DIGITS, decimal, decimal_parts, spark_type
 
 Known = Callable[[exp.Column], str | None]
 
@@ -97,7 +97,7 @@ def _sum(argument: str | None) -> str | None:
     if argument in ("float", "double"):
         return "double"
     if parts := decimal_parts(argument):
-        return decimal(min(parts[0] + 10, 38), parts[1])
+        return decimal(min(parts[0] + 10, MOST_DIGITS), parts[1])
     return None
 
 

@@ -14,6 +14,8 @@ _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*|`[^`]+`|\d+|[<>(),:])")
 _FIELD = re.compile(r"[A-Za-z_`]")
 _LENGTH = re.compile(r"\b(?:var)?char\(\d+\)")
 PADDED = ("char", "varchar")
+MOST_DIGITS = 38
+"""Of Spark's decimals."""
 _LONGEST = 2**31 - 1
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
 SAFE_CASTS = frozenset(
@@ -121,8 +123,8 @@ def _parse(tokens: list[str], at: int, text: str) -> tuple[str, int]:
     if name in ("decimal", "dec", "numeric"):
         numbers, at = _numbers(tokens, at + 1, text)
         precision, scale = (*numbers, 0, 0)[:2] if numbers else (10, 0)
-        if len(numbers) > 2 or not 1 <= precision <= 38 or scale > precision:
-            raise ValueError(f"`{text}` is not a decimal that Spark has: decimal(precision up to 38, scale)")
+        if len(numbers) > 2 or not 1 <= precision <= MOST_DIGITS or scale > precision:
+            raise ValueError(f"`{text}` is not a decimal that Spark has: decimal(precision up to {MOST_DIGITS}, scale)")
         return decimal(precision, scale), at
     if name in ("varchar", "char", "character"):
         numbers, at = _numbers(tokens, at + 1, text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from backfill_assets.sql.types import INTEGERS, decimal_parts, safe_cast
+from backfill_assets.sql.types import INTEGERS, MOST_DIGITS, decimal_parts, safe_cast
 
 _READ_SO = frozenset({("date", "timestamp_ntz")})
 _AS_STORED = frozenset(
@@ -15,7 +15,6 @@ _DIGITS = {**dict.fromkeys(INTEGERS, 10), "bigint": 20}
 """The digits that how Parquet stores whole numbers may need."""
 _VALUES = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 """The digits of the largest."""
-MOST_DIGITS = 38
 _CAST = frozenset({("date", "timestamp")})
 """Keeps every value, but no reader does it."""
 _PLAIN = frozenset({*INTEGERS, "float", "double", "date", "timestamp", "timestamp_ntz", "string", "binary", "boolean"})
