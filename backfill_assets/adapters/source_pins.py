@@ -110,11 +110,16 @@ _FIX_OF_THE_DEMO = """\
 this is the demo, whose data `backfill demo` makes; for a project of your own: `backfill init DIR`, or --project DIR"""
 
 
+_PATTERN = "*?[{"
+_NO_PATTERN = "it is no pattern; of a folder all files are read, those of its folders too"
+
+
 def _absent(source: Source, why: str) -> PlanError:
     return PlanError(
         f"source {source.name} has no data",
         why=f"{why} at {source.path}",
         fix=_FIX_OF_THE_DEMO
         if source.file.parent == EMBEDDED_PROJECT.resolve()
-        else f"load the source, or correct its path in {source.file}:{source.line}",
+        else f"load the source, or correct its path in {source.file}:{source.line}"
+        + any(sign in source.path for sign in _PATTERN) * f": {_NO_PATTERN}",
     )

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,11 @@ class PythonCode:
         if not frames:
             return ""
         return f" ({_shown(Path(frames[-1].filename), self.root)}:{frames[-1].lineno}, in {frames[-1].name})"
+
+
+def avro_package() -> str:
+    """Maven's name of what reads Avro, which Spark does not bring along."""
+    return f"org.apache.spark:spark-avro_2.13:{version('pyspark')}"
 
 
 class QueryError(Exception):
@@ -209,6 +215,8 @@ class Failure:
         """What helps where a model or its input is at fault."""
         if self.says("TIMESTAMP(NANOS"):
             return f"write the source's files again, in microseconds: {IN_MICROSECONDS}"
+        if self.says("Failed to find data source: avro"):
+            return f"let Spark fetch its reader, in backfill.yml: `spark: {{spark.jars.packages: {avro_package()}}}`"
         if self.lacks_import:
             return (
                 "import it at the top of the model's file, or install it on the workers: of what a UDF imports as it "

@@ -128,3 +128,13 @@ def test_nanoseconds_are_told_from_microseconds(tmp_path: Path, unit: str) -> No
     write(tmp_path, "a.parquet", at=AT.cast(pa.timestamp(unit, "UTC")), net=pa.array([1]))
     [file] = file_columns(source(tmp_path), {"files": "x"}, lambda: None)
     assert file.columns == {"at": NANOSECONDS if unit == "ns" else "timestamp", "net": "bigint"}
+
+
+def test_a_pattern_as_a_path_is_said_to_be_none(tmp_path: Path) -> None:
+    write(tmp_path, "a.parquet", at=AT)
+    with pytest.raises(PlanError) as raised:
+        FilePins().pin(source(tmp_path / "*.parquet"))
+    assert "it is no pattern; of a folder all files are read" in raised.value.fix
+    with pytest.raises(PlanError) as raised:
+        FilePins().pin(source(tmp_path / "away"))
+    assert "pattern" not in raised.value.fix

@@ -13,6 +13,7 @@ from backfill_assets.adapters.spark_errors import (
     PythonCode,
     QueryPlace,
     as_build_error,
+    avro_package,
     causes,
     classified,
     died,
@@ -31,6 +32,7 @@ from backfill_assets.core.errors import (
 )
 
 ROOT = Path("/project")
+MODELS = Path(__file__).parents[3] / "docs" / "models.md"
 TASK = JavaCause(
     "org.apache.spark.SparkException",
     "[TASK_WRITE_FAILED] Task failed while writing rows to file:/w/t. SQLSTATE: 58030",
@@ -352,3 +354,9 @@ def test_instants_finer_than_sparks_are_said_how_to_write() -> None:
     said = "[PARQUET_TYPE_ILLEGAL] Illegal Parquet type: INT64 (TIMESTAMP(NANOS,true)). SQLSTATE: 42846"
     error = classified([JavaCause("org.apache.spark.sql.AnalysisException", said)], "prepare a")
     assert "coerce_timestamps='us'" in error.fix
+
+
+def test_what_reads_avro_is_named() -> None:
+    said = "Failed to find data source: avro. Avro is built-in but external data source module since Spark 2.4."
+    error = classified([JavaCause("org.apache.spark.sql.AnalysisException", said)], "prepare a")
+    assert avro_package() in error.fix and avro_package() in MODELS.read_text()
