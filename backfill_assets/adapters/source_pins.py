@@ -121,5 +121,5 @@ def _absent(source: Source, why: str) -> PlanError:
         fix=_FIX_OF_THE_DEMO
         if source.file.parent == EMBEDDED_PROJECT.resolve()
         else f"load the source, or correct its path in {source.file}:{source.line}"
-        + any(sign in source.path for sign in _PATTERN) * f": {_NO_PATTERN}",
+        + any(sign in (source.path or "") for sign in _PATTERN) * f": {_NO_PATTERN}",
     )

@@ -8,11 +8,13 @@ are shown as what they are.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import accumulate
 from operator import ne
 from textwrap import TextWrapper
+from typing import cast
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -56,8 +58,24 @@ def echo(text: object = "") -> None:
 
 
 def print_json(value: object) -> None:
-    """Print a value for a machine to standard output."""
-    typer.echo(json.dumps(value, indent=2, default=str))
+    """Print a value for a machine to standard output: numbers that JSON has not, as NaN, as texts, as Spark does."""
+    try:
+        text = json.dumps(value, indent=2, default=str, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(value), indent=2, default=str)
+    typer.echo(text)
+
+
+def _finite(value: object) -> object:
+    match value:
+        case float() if not math.isfinite(value):
+            return json.dumps(value)
+        case dict():
+            return {key: _finite(one) for key, one in cast("dict[object, object]", value).items()}
+        case list() | tuple():
+            return [_finite(one) for one in cast("Sequence[object]", value)]
+        case _:
+            return value
 
 
 def print_result(as_json: bool, value: Callable[[], object], tell: Callable[[], None]) -> None:
