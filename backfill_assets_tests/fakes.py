@@ -443,6 +443,7 @@ class World:
             "project": bounded_now(
                 self.project, self.control, self.tables, self.extents, NOW, self.ready_until, environment="prod"
             ),
+            "declared": self.project.models,
             "control": self.control,
             "log": self.tables,
             "engine": self.open_engine,

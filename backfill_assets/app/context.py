@@ -270,6 +270,7 @@ class Context:
                 self._ready_until(pins),
                 environment=self.environment,
             ),
+            declared=project.models,
             control=self.control,
             log=self.log,
             engine=self.engine,

@@ -15,7 +15,7 @@ from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
 from backfill_assets.build.hold import Hold
 from backfill_assets.core.intervals import Interval, Ranges
-from backfill_assets.core.model import Project
+from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pin import Pin, Pins
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.copied import Copied
@@ -78,6 +78,8 @@ class Workbench:
     """The batches of the plan that is carried out, by model."""
     copies: Mapping[str, Copied] = field(default_factory=dict[str, Copied])
     """What of the plan that is carried out is copied instead of being computed, by model."""
+    declared: Mapping[str, Model] = field(default_factory=dict[str, Model])
+    """Models as their files say: those of `project` begin and end with what they read."""
     frozen: tuple[Frozen, ...] = ()
     """What some intervals read of sources instead of `pins`: what is left of an older plan."""
     shown: Mapping[str, Pointer] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from backfill_assets.build.bench import Workbench
@@ -78,6 +79,8 @@ def create_table(bench: Workbench, job: Job, sample: Interval, head: int) -> Non
     if head < 0:
         refuse_lost_table(bench, job.model.name, job.version)
     columns = on_engine(bench, job.model.name, lambda engine: engine.prepare(job, sample))
+    declared = bench.declared.get(job.model.name, job.model)
+    model = replace(job.model, start=declared.start, end=declared.end)  # what it reads may reach further one day
     bench.control.versions.put(
         Version(
             model=job.model.name,
@@ -85,7 +88,7 @@ def create_table(bench: Workbench, job: Job, sample: Interval, head: int) -> Non
             upstream={n: i.version for n, i in job.inputs.items() if isinstance(i, ModelInput)},
             columns=columns,
             signature=bench.project.signatures.get(job.model.name, UNKNOWN),
-            definition=to_definition(job.model) | made_from(bench.project, job.model),
+            definition=to_definition(model) | made_from(bench.project, model),
             created=datetime.now(UTC),
         )
     )

@@ -10,6 +10,7 @@ from typing import Any, cast
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.audits.reads import tables_read
 from backfill_assets.core.errors import PlanError, StateError
+from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import ALL, Audit, ColumnRef, Model, Project
 from backfill_assets.core.readiness import with_readiness
 from backfill_assets.core.segments import logic_of
@@ -88,7 +89,19 @@ def _shown(
         model = replace(model, audits=audits)
     if loaded and (model.settle, model.ready) != (loaded.settle, loaded.ready):
         model = replace(model, settle=loaded.settle, ready=loaded.ready)  # no part of the version
+    if not by_text.own:
+        model = _as_far_as_shown(model, loaded, environment.pointers[record.model].covers.span)
     return replace(by_text, model=model, redeclared=by_text.redeclared or _redeclared(project, model, record))
+
+
+def _as_far_as_shown(model: Model, loaded: Model | None, shown: Interval | None) -> Model:
+    """The model by its record, which says from where and to where it was first built: where more is shown, headers said
+    otherwise since. An `end:` that the loaded one says counts: nobody wants what is after it."""
+    if shown is None:
+        return model
+    recorded = model.end if model.end and model.end >= shown.end else None
+    ends = [end for end in (recorded, loaded.end if loaded else None) if end]
+    return replace(model, start=min(model.start, shown.start), end=min(ends, default=None))
 
 
 def _by_text(project: Project, environment: Environment, versions: VersionRecords, record: Version) -> _Shown:

@@ -8,6 +8,9 @@ from backfill_assets_tests.mutations.mutation import broken
 ROUTINE = (
     broken("a routine run executes the stored text", "plan/published.py", "if loaded is not None and same_text(loaded, record.definition):", "if loaded is not None:", "plan/test_published_code.py"),
     broken("a routine run keeps sources that are gone in mind", "plan/published.py", "if upstream in models or upstream in project.sources:", "if True:", "plan/test_published_code.py"),
+    broken("a record says where a header ends", "build/version_tables.py", "replace(job.model, start=declared.start, end=declared.end)", "job.model", "promote/test_routine_beside_older.py"),
+    broken("an end that is passed is none", "plan/published.py", "model.end if model.end and model.end >= shown.end else None", "model.end", "promote/test_routine_beside_older.py"),
+    broken("an end that newer code says counts", "plan/published.py", "(recorded, loaded.end if loaded else None)", "(recorded,)", "promote/test_routine_beside_older.py"),
 )  # fmt: skip
 
 SAMPLES = (

@@ -6,6 +6,8 @@ import json
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.routine import promote_green, published_context
@@ -14,7 +16,7 @@ from backfill_assets.core.intervals import utc
 from backfill_assets.plan.smallest_text import smallest_command
 from backfill_assets.plan.stages import Build, Request
 from backfill_assets_tests.projects import small_project, write_events
-from backfill_assets_tests.unsparked import build, extend, prove, unsparked
+from backfill_assets_tests.unsparked import build, extend, promoted, prove, unsparked
 
 SEAM = utc("2024-01-09")
 
@@ -84,3 +86,42 @@ def test_older_days_that_somebody_built_wait_for_their_plan(tmp_path: Path) -> N
     after = unsparked(root).control.environments.read("prod").pointers
     assert {n: p.older for n, p in after.items()} == older
     assert {str(p.covers) for p in after.values()} == {"2024-01-01..2024-01-10"}
+
+
+def shown_until(root: Path) -> str:
+    """The last day that prod shows of daily."""
+    return str(unsparked(root).control.environments.read("prod").pointers["daily"].covers)[-10:]
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_what_was_first_built_while_its_source_was_late_goes_on(tmp_path: Path, edited: bool) -> None:
+    """The clock is a day further than the source when a model is built first. That is no end of it, also where newer
+    code is loaded, so that routine runs extend what its record says."""
+    root = small_project(tmp_path, days=9)
+    settings, daily = root / "backfill.yml", root / "models" / "daily.sql"
+    edit(root / "sources.yml", "format: csv\n", "format: csv\n    time_column: at\n")
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"clock": "2024-01-11"}))
+    promoted(root)
+    assert shown_until(root) == "2024-01-09"
+    if edited:
+        edit(daily, "sum(amount)", "2 * sum(amount)")
+    later(root, 12)
+    assert extend(unsparked(root)) == ()
+    assert shown_until(root) == "2024-01-12"
+
+
+@pytest.mark.parametrize(("end", "reaches"), [("", "2024-01-12"), ("end: 2024-01-11\n", "2024-01-10")])
+def test_an_end_that_a_header_says_counts(tmp_path: Path, end: str, reaches: str) -> None:
+    """One that was there at first counts no more than one that newer code says: what is shown beyond it says that it
+    was taken out."""
+    root = small_project(tmp_path, days=9)
+    daily = root / "models" / "daily.sql"
+    edit(daily, "start: 2024-01-01\n", "start: 2024-01-01\nend: 2024-01-08\n")
+    promoted(root)
+    edit(daily, "end: 2024-01-08\n", "")
+    promoted(root)
+    edit(daily, "sum(amount)", "2 * sum(amount)")
+    edit(daily, "start: 2024-01-01\n", f"start: 2024-01-01\n{end}")
+    later(root, 12)
+    assert extend(unsparked(root)) == ()
+    assert shown_until(root) == reaches
