@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -27,7 +27,12 @@ class Footer:
     """Those in its columns, with the types that the file says, one without a sign as such; "" where that is not known
     here."""
     ends: tuple[Any, Any] | None
-    """The least and the largest value of the column that was asked about; None where it does not say them."""
+    """The least and the largest value of the column that was asked about; None where it does not say them, or has
+    none."""
+    without: bool = False
+    """Whether it says that the column is NULL in each row."""
+    packed: int = 0
+    """Bytes of that column."""
 
 
 def parquet_footer(file: SourceFile, column: str | None) -> Footer | None:
@@ -62,7 +67,12 @@ def _footer(file: SourceFile, column: str) -> Footer | None:
     except (ArrowInvalid, UnicodeError):
         return None
     columns, values = _shared(*_told(said))
-    return Footer(rows=said.num_rows, columns=columns, values=values, ends=_ends(said, column) if column else None)
+    chunks = _chunks(said, column) if column else []
+    ends = _ends(chunks)
+    packed = sum(chunk.total_compressed_size for chunk in chunks)
+    return Footer(
+        rows=said.num_rows, columns=columns, values=values, ends=ends or None, without=ends == (), packed=packed
+    )
 
 
 @lru_cache(maxsize=1_000)
@@ -95,14 +105,19 @@ def _type(type_: Any, older: bool) -> str | None:
     return str(type_) if str(type_) in UNSIGNED else arrow_type(type_)
 
 
-def _ends(said: Any, column: str) -> tuple[Any, Any] | None:
+def _chunks(said: Any, column: str) -> list[Any]:
+    """What it says of each part of a column; nothing where it has none of that name."""
     places = [i for i in range(said.num_columns) if said.schema.column(i).path.lower() == column]
-    if not places:
-        return None
+    return [said.row_group(group).column(places[0]) for group in range(said.num_row_groups)] if places else []
+
+
+def _ends(chunks: Sequence[Any]) -> tuple[Any, Any] | tuple[()] | None:
     lows: list[Any] = []
     highs: list[Any] = []
-    for group in range(said.num_row_groups):
-        statistics = said.row_group(group).column(places[0]).statistics
+    for chunk in chunks:
+        statistics = chunk.statistics
+        if statistics is not None and statistics.has_null_count and statistics.null_count == chunk.num_values:
+            continue
         if statistics is None or not statistics.has_min_max:
             return None
         low, high = python_value(lambda s=statistics: s.min), python_value(lambda s=statistics: s.max)
@@ -110,7 +125,33 @@ def _ends(said: Any, column: str) -> tuple[Any, Any] | None:
             return None
         lows.append(low)
         highs.append(high)
-    return (min(lows), max(highs)) if lows else None
+    if not chunks:
+        return None
+    return (min(lows), max(highs)) if lows else ()
+
+
+def column_ends(file: SourceFile, column: str) -> tuple[Any, Any] | tuple[()] | None:
+    """The least and the largest value of a column in any letters, read from all of its rows: what older writers, and
+    Spark for its instants, say nothing of. () where each is NULL; None where it cannot be read."""
+    from pyarrow import ArrowException, compute
+    from pyarrow.parquet import ParquetFile
+
+    call: Any = compute
+    ends: list[Any] = []
+    try:
+        with file.opened() as opened:
+            read = ParquetFile(opened, coerce_int96_timestamp_unit="us")
+            names = [name for name in read.schema_arrow.names if name.lower() == column]
+            for part in read.iter_batches(columns=names[:1]) if names else ():
+                found = call.min_max(part.column(0))
+                ends += [python_value(found[end].as_py) for end in ("min", "max") if found[end].is_valid]
+    except UnreachableError:
+        raise
+    except (OSError, ArrowException, UnicodeError):
+        return None
+    if not names or None in ends:
+        return None
+    return (min(ends), max(ends)) if ends else ()
 
 
 def python_value(read: Callable[[], Any]) -> Any:

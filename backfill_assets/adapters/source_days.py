@@ -14,7 +14,7 @@ from backfill_assets.adapters.csv_days import csv_days
 from backfill_assets.adapters.json_days import json_days
 from backfill_assets.adapters.known_days import KnownDays
 from backfill_assets.adapters.mapped_columns import physical_names
-from backfill_assets.adapters.parquet_footer import parquet_footer, python_value
+from backfill_assets.adapters.parquet_footer import column_ends, parquet_footer, python_value
 from backfill_assets.adapters.source_files import SourceFile, can_list, each_file, files_at
 from backfill_assets.adapters.source_table import source_table
 from backfill_assets.adapters.time_texts import OF_TYPE, span_of, time_pattern
@@ -25,7 +25,7 @@ from backfill_assets.plan.source_bytes import TimedFile
 MOST_FILES = 5_000
 """Looking at the footers of more Parquet files would make planning slow."""
 MOST_BYTES = 64 * 1024 * 1024
-"""So would reading more of a source's texts."""
+"""So would reading more of a source's texts, or of a column of Parquet files that do not say how far it reaches."""
 _PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
 _HARMLESS = {"mode", "inferschema", "columnnameofcorruptrecord", "samplingratio", "locale", *OF_TYPE.values()}
 _OF_CSV = (
@@ -85,11 +85,13 @@ def days_of_files(
     """The time of the rows of each file of a source that has a time column; None of those that do not say it. What is
     known is not read again. `all_or_none`: those before the first one that does not say it; what follows is not looked
     at."""
-    read, began = readable_texts(source, files), datetime.now(UTC)
+    read, began, room = readable_texts(source, files), datetime.now(UTC), _Room()
     before = known.read(source, read, files) if known else {}
     days: dict[SourceFile, Ranges | None] = {**before}
     unread = [file for file in files if file not in before]
-    for file, span in zip(unread, each_file(unread, lambda file: file_days(file, source, read=read)), strict=False):
+    for file, span in zip(
+        unread, each_file(unread, lambda file: file_days(file, source, read=read, room=room)), strict=False
+    ):
         days[file] = span
         if span is None and all_or_none:
             break
@@ -127,14 +129,18 @@ def delta_days(table: Any, column: str) -> dict[str, Ranges | None]:
 def _action_days(table: Any, actions: Any, column: str) -> dict[str, Ranges | None]:
     if not actions.num_rows:
         return {}
-    names, wanted = {name.lower(): name for name in actions.schema.names}, physical_name(table, column)
-    part = names.get(f"partition.{wanted}")
-    first, last = part or names.get(f"min.{wanted}"), part or names.get(f"max.{wanted}")
+    names, named = {name.lower(): name for name in actions.schema.names}, physical_name(table, column)
+    part = names.get(f"partition.{named}")
+    first, last = part or names.get(f"min.{named}"), part or names.get(f"max.{named}")
     paths = [unquote(path) for path in actions.column("path").to_pylist()]
-    if first is None or last is None:
-        return dict.fromkeys(paths)
-    said = (_values(actions.column(name)) for name in ("num_records", first, last))
-    spans = (NOTHING if rows == 0 else value_span(low, high) for rows, low, high in zip(*said, strict=True))
+    nulls = None if part else names.get(f"null_count.{named}")
+    blank: list[Any] = [None] * len(paths)
+    wanted = (names.get("num_records"), nulls, first, last)
+    said = [_values(actions.column(name)) if name else blank for name in wanted]
+    spans = (
+        NOTHING if has is not None and has in (0, none) else value_span(least, most)
+        for has, none, least, most in zip(*said, strict=True)
+    )
     return dict(zip(paths, spans, strict=True))
 
 
@@ -162,9 +168,20 @@ def readable_texts(source: Source, files: Sequence[SourceFile]) -> str | None:
     return time_pattern(source) if size <= MOST_BYTES else None
 
 
-def file_days(file: SourceFile, source: Source, *, read: str | None = None) -> Ranges | None:
-    """By a folder's name (`ds=2024-03-01`), or by the footer of a Parquet file; of texts by their rows (`read` by this
-    pattern)."""
+@dataclass(slots=True)
+class _Room:
+    """How much of Parquet columns may still be read."""
+
+    left: int = field(default_factory=lambda: MOST_BYTES)
+
+    def takes(self, size: int) -> bool:
+        self.left -= size
+        return self.left >= 0
+
+
+def file_days(file: SourceFile, source: Source, *, read: str | None = None, room: _Room | None = None) -> Ranges | None:
+    """By a folder's name (`ds=2024-03-01`), or by the footer of a Parquet file, where that does not say it by the
+    column itself, as far as there is `room`; of texts by their rows (`read` by this pattern)."""
     column = cast(str, source.time_column).lower()
     for part in file.inside[:-1]:
         name, equals, value = part.partition("=")
@@ -172,14 +189,17 @@ def file_days(file: SourceFile, source: Source, *, read: str | None = None) -> R
             return value_span(unquote(value), unquote(value))
     if read is not None:
         return (csv_days if source.format == "csv" else json_days)(file, source, read)
-    return _footer(file, column) if source.format == "parquet" else None
+    return _by_column(file, column, room or _Room()) if source.format == "parquet" else None
 
 
-def _footer(file: SourceFile, column: str) -> Ranges | None:
+def _by_column(file: SourceFile, column: str, room: _Room) -> Ranges | None:
     said = parquet_footer(file, column)
-    if said is None or not said.rows:
-        return NOTHING if said else None
-    return value_span(*said.ends) if said.ends else None
+    if said is None:
+        return None
+    if not said.rows or said.without:
+        return NOTHING
+    ends = said.ends or (column_ends(file, column) if said.packed and room.takes(said.packed) else None)
+    return NOTHING if ends == () else value_span(*ends) if ends else None
 
 
 def value_span(low: object, high: object) -> Ranges | None:

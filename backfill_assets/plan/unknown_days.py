@@ -1,27 +1,35 @@
-"""Which models are built up to the clock, as nobody can tell how far their sources' texts reach?"""
+"""Which models are built up to the clock, as nobody can tell how far their sources reach?"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
 from backfill_assets.core.errors import Problem
-from backfill_assets.core.model import Model, Project
+from backfill_assets.core.model import Model, Project, Source
 from backfill_assets.core.wording import listed
 from backfill_assets.plan.stages import Build, Plan, PlanWarning
 
 _TEXTS = frozenset({"csv", "json"})
+_WHY = {
+    "parquet": "its files do not say how far the column reaches, and to read it is more than is done for that (64 MB, "
+    "5,000 files), or it is of no time",
+    "delta": "its log says nothing of the column for some files: it has statistics of the first 32 columns by default",
+}
+_WHY_OF_TEXTS = """\
+it is more than what is read for that (64 MB, 5,000 files), or where nobody looks, or its options or values do not say \
+a time"""
 
 
 def unknown_days(project: Project, plan: Plan, known: Collection[str]) -> tuple[PlanWarning, ...]:
-    """A warning for each source of texts of which it is not `known` for which days it has rows, and that a model reads
-    whose days without rows nothing refuses."""
+    """A warning for each source of which it is not `known` for which days it has rows, and that a model reads of which
+    nothing refuses days without rows."""
     if plan.request.restate or plan.request.end:
         return ()
     building = {stage.model for stage in plan.stages if isinstance(stage, Build)}
     found: list[PlanWarning] = []
     for name in (n for n in plan.sources if n in project.sources and n not in known):
         source = project.sources[name]
-        if source.format not in _TEXTS or source.path is None or source.time_column is None or not source.cut_off:
+        if source.time_column is None or not source.cut_off or source.ready:
             continue
         readers = [n for n in project.models if n in building and _open_ended(project.models[n], name)]
         if readers:
@@ -31,13 +39,20 @@ def unknown_days(project: Project, plan: Plan, known: Collection[str]) -> tuple[
                 model=readers[0],
                 place=Problem(file=source.file, line=source.line, what=what).place(project.root),
                 what=what,
-                why="it is more than what is read for that (64 MB, 5,000 files), or where nobody looks, or its options "
-                "or values do not say a time; a day that has not come is built without rows, and passes for complete",
+                why=f"{_why(source)}; a day that has not come is built without rows, and passes for complete",
                 fix="write a `completeness` audit or an `end:` into the model's header; or `cut_off: false` at the "
                 "source, if days may be without rows",
             )
             found.append(warning)
     return tuple(found)
+
+
+def _why(source: Source) -> str:
+    if source.path is None:
+        return "it is a table of a catalog, into which plans do not look"
+    return _WHY.get(source.format) or (
+        _WHY_OF_TEXTS if source.format in _TEXTS else f"no plan looks into {source.format}"
+    )
 
 
 def _open_ended(model: Model, source: str) -> bool:

@@ -14,6 +14,7 @@ from deltalake import write_deltalake
 from pyarrow import parquet
 from pyarrow.parquet import write_table
 
+from backfill_assets.adapters import source_days as source_days_module
 from backfill_assets.adapters.parquet_footer import parquet_footer
 from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.adapters.source_days import source_days
@@ -107,6 +108,35 @@ def test_instants_as_spark_writes_them(tmp_path: Path, written: bool, type_: str
     write_table(frame, tmp_path / "a.parquet", use_deprecated_int96_timestamps=written)
     said = parquet_footer(files_at(str(tmp_path))[0], None)
     assert said is not None and said.columns is not None and [c.type for c in said.columns] == [type_]
+
+
+@pytest.mark.parametrize("how", [{"use_deprecated_int96_timestamps": True}, {"write_statistics": False}], ids=str)
+def test_what_a_footer_does_not_say_is_read(
+    tmp_path: Path, how: dict[str, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of instants as Spark writes them no footer says how far they reach. A column that is too large is not read."""
+    instants = [utc("2024-01-03T05:00"), None, utc("2024-01-05T23:59:59.999999")]
+    frame = pa.table({"At": pa.array(instants, pa.timestamp("us")), "n": pa.array(range(3))})
+    parquet.write_table(frame, tmp_path / "a.parquet", **how)
+    parquet.write_table(frame.slice(1, 1), tmp_path / "b.parquet", **how)
+    assert touched(source_days(a_source(tmp_path, "parquet"), {})) == "2024-01-03..2024-01-05"
+    assert source_days(a_source(tmp_path, "parquet", "n"), {}) is None
+    monkeypatch.setattr(source_days_module, "MOST_BYTES", 10)
+    assert source_days(a_source(tmp_path, "parquet"), {}) is None
+
+
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
+def test_a_file_whose_times_are_all_null_has_no_days(tmp_path: Path, kind: str) -> None:
+    """Queries of an interval drop its rows. What a later file says counts as before."""
+    nulls = pa.table({"at": pa.nulls(2, pa.timestamp("us", tz="UTC"))})
+    some = pa.table({"at": pa.array([utc("2024-01-03T05:00")], pa.timestamp("us", tz="UTC"))})
+    for number, table in enumerate([nulls, some]):
+        if kind == "delta":
+            write_deltalake(tmp_path, table, mode="append")
+        else:
+            parquet.write_table(table, tmp_path / f"{number}.parquet")
+        found = source_days(a_source(tmp_path, kind), {})
+        assert found is not None and touched(found) == ("2024-01-03" if number else "nothing")
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])

@@ -37,9 +37,13 @@ def test_a_source_of_which_nothing_is_known() -> None:
         (replace(PLAIN, end=utc("2024-01-05")), (), {}),
         (PLAIN, (), {"cut_off": False}),
         (PLAIN, (), {"time_column": None}),
-        (PLAIN, (), {"format": "delta"}),
     ],
-    ids=["known", "refused", "ends", "may be", "timeless", "a table"],
+    ids=["known", "refused", "ends", "may be", "timeless"],
 )
 def test_where_nothing_is_to_be_said(model: Model, known: tuple[str, ...], source: dict[str, object]) -> None:
     assert told(model, known=known, **source) == []
+
+
+@pytest.mark.parametrize("source", [{"format": "delta"}, {"format": "orc"}, {"path": None, "table": "c.d.t"}])
+def test_of_any_kind(source: dict[str, object]) -> None:
+    assert told(PLAIN, **source) == ["a: how far raw reaches cannot be told: a is built up to the clock"]
