@@ -89,6 +89,8 @@ def _shown(
         model = replace(model, audits=audits)
     if loaded and (model.settle, model.ready) != (loaded.settle, loaded.ready):
         model = replace(model, settle=loaded.settle, ready=loaded.ready)  # no part of the version
+    if loaded and (more := [c for c in loaded.mask if c.lower() not in map(str.lower, model.mask)]):
+        model = replace(model, mask=(*model.mask, *more))  # nobody should see it, whichever code is promoted
     if not by_text.own:
         model = _as_far_as_shown(model, loaded, environment.pointers[record.model].covers.span)
     return replace(by_text, model=model, redeclared=by_text.redeclared or _redeclared(project, model, record))

@@ -47,6 +47,14 @@ def test_the_same_text_of_another_version(history: ProjectHistory) -> None:
     assert {n: m.batch_size for n, m in found.models.items()} == {"a": 9, "b": 3, "c": 9}
 
 
+def test_what_is_masked_by_now_is_masked(history: ProjectHistory) -> None:
+    """Nobody should see it, also not in what a routine run of older code says; what was masked stays so."""
+    other = tuple(replace(m, code="SELECT 2", text="2", mask=("Email",)) for m in MODELS)
+    loaded = a_project(*other, versions={"a": "2", "b": "2"})
+    found = published(loaded, history.prod, history.world.control.versions.all())
+    assert {n: m.mask for n, m in found.models.items()} == dict.fromkeys("abc", ("Email",))
+
+
 def test_models_that_are_not_shown_are_left_out(history: ProjectHistory) -> None:
     history.world.control.environments.flip(
         history.prod, [], remove=["c"], release="r", at=history.now, note=ReleaseNote(by="ana")
