@@ -61,7 +61,16 @@ def _location(value: object) -> str:
 def _options(value: object) -> object:
     if not isinstance(value, Mapping):
         return value
-    return {text(k): setting(v) for k, v in value.items()}
+    return {text(k): _option(v) for k, v in value.items()}
+
+
+def _option(value: object) -> str:
+    """A text as it is: files are separated by tabs, and end lines with some sign."""
+    if not isinstance(value, str):
+        return setting(value)
+    if "\0" in value:
+        raise ValueError("the text holds a zero byte")
+    return value
 
 
 def _table(value: object) -> str:

@@ -303,6 +303,8 @@ TYPED = [
     ("day,name\n2024-01-03,M\u00fcller\n", "date", {"encoding": "ISO-8859-1"}, "2024-01-03"),
     ("day\n2024-01-03\n", "date", {"encoding": "no-such"}, None),
     ("day\n2024-01-03\n", "date", {"comment": "#"}, None),
+    ("day\tnote\n2024-01-03\tx\n", "date", {"sep": "\t"}, "2024-01-03"),
+    ("day\tnote\n2024-01-03\tx\n", "date", {"delimiter": "\\t"}, "2024-01-03"),
 ]
 
 
@@ -313,7 +315,7 @@ def test_csv_files_by_their_options(
     """How a time is written is an option of its type: it is followed as far as its day goes."""
     (tmp_path / "a.csv").write_bytes(text.encode("latin-1"))
     columns = (Column(name="day", type=kind), Column(name="note", type="string"), Column(name="name", type="string"))
-    there = tuple(c for c in columns if c.name in text.partition("\n")[0].split(","))
+    there = tuple(c for c in columns if c.name in text.partition("\n")[0].replace("\t", ",").split(","))
     source = replace(a_source(tmp_path, "csv", "day"), options={"header": "true", **options}, columns=there)
     said = source_days(source, {})
     assert (said if said is None else touched(said)) == found

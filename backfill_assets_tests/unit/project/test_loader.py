@@ -225,3 +225,17 @@ def test_the_marker_of_a_merged_model_is_a_column(tmp_path: Path) -> None:
     files["events_sql"] = merged.replace("sum(spend)", "max(event_time) AS At, sum(spend)")
     own = load_project(project(tmp_path / "two", **files))
     assert [c.name for c in own.columns["events"]] == ["ds", "campaign_id", "clicks", "At", "spend"]
+
+
+def test_an_option_of_a_reader_is_as_it_is_written(tmp_path: Path) -> None:
+    """Files are separated by tabs, and lines end with some sign."""
+    root = project(tmp_path)
+    sources = root / "sources.yml"
+    sources.write_text(
+        sources.read_text()
+        + '  - {name: t, format: csv, path: t, columns: {a: int}, options: {header: true, sep: "\\t", '
+        'lineSep: "\\r\\n", quote: " ", comment: "\\x01", samplingRatio: 1}}\n'
+    )
+    assert load_project(root).sources["t"].options == {
+        "header": "true", "sep": "\t", "lineSep": "\r\n", "quote": " ", "comment": "\x01", "samplingRatio": "1",
+    }  # fmt: skip
