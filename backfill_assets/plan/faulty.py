@@ -103,8 +103,8 @@ def _columns(declared: str) -> dict[str, dict[str, str | None]]:
 def faulty_words(project: Project) -> list[str]:
     """A line a model that cannot be computed: why, and what says more."""
     return [
-        f"{name} cannot be computed, as its sources are by now: {problems[0].place(project.root)}: {problems[0].what}; "
-        f"`backfill plan --select {name}` says more"
+        f"the code of {name} cannot be computed, as its sources are by now: {problems[0].place(project.root)}: "
+        f"{problems[0].what}; `backfill plan --select {name}` says more"
         for name, problems in project.faults.items()
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 from sqlglot import exp
 from sqlglot.errors import OptimizeError
@@ -69,7 +70,8 @@ def resolve(sql: Sql, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]], *
         if columns:
             schema.add_table(
                 exp.Table(this=exp.to_identifier(f"@{key}", quoted=True)),
-                {c.name.lower(): c.type or "unknown" for c in columns},
+                # As a text it would be parsed: up to a semicolon.
+                cast(Any, {exp.to_identifier(c.name.lower(), quoted=True): c.type or "unknown" for c in columns}),
                 match_depth=False,
             )  # fmt: skip
     try:

@@ -66,6 +66,14 @@ def test_resolve(query: str, expected: str) -> None:
     assert " ".join(found) == expected
 
 
+@pytest.mark.parametrize("name", ["a; b", "a.b", "count(1)", "a b -- c", "x', 'y", '"q"', "ä"])
+def test_a_column_of_any_name_is_found(name: str) -> None:
+    upstreams = {"t": ("t", (Column(name=name, type="int"),))}
+    resolved = resolve(parse(f"SELECT `{name}` AS n, * FROM t"), upstreams)
+    assert not resolved.findings and resolved.columns is not None
+    assert [(c.name, c.type) for c in resolved.columns] == [("n", "int"), (name, "int")]
+
+
 def test_what_sqlglot_trips_over_is_unknown() -> None:
     """An ordinal of a `*` that cannot be expanded, for a name in it comes twice: no crash, and nothing is guessed."""
     query = "SELECT id FROM (SELECT * FROM (SELECT id, x AS b, x + 1 AS b FROM a) ORDER BY 1 LIMIT 2)"
