@@ -26,6 +26,8 @@ MOST_FILES = 5_000
 """Looking at the footers of more Parquet files would make planning slow."""
 MOST_BYTES = 64 * 1024 * 1024
 """So would reading more of a source's texts, or of a column of Parquet files that do not say how far it reaches."""
+_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+"""What Spark and Hive call the folder of rows whose partition value is NULL."""
 _PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
 _HARMLESS = {"mode", "inferschema", "columnnameofcorruptrecord", "samplingratio", "locale", *OF_TYPE.values()}
 _OF_CSV = (
@@ -133,13 +135,16 @@ def _action_days(table: Any, actions: Any, column: str) -> dict[str, Ranges | No
     part = names.get(f"partition.{named}")
     first, last = part or names.get(f"min.{named}"), part or names.get(f"max.{named}")
     paths = [unquote(path) for path in actions.column("path").to_pylist()]
-    nulls = None if part else names.get(f"null_count.{named}")
     blank: list[Any] = [None] * len(paths)
-    wanted = (names.get("num_records"), nulls, first, last)
-    said = [_values(actions.column(name)) if name else blank for name in wanted]
+    wanted = (names.get("num_records"), names.get(f"null_count.{named}"), first, last)
+    rows, nulls, lows, highs = (_values(actions.column(name)) if name else blank for name in wanted)
+    if part:
+        without = [not value.is_valid for value in actions.column(part)]
+    else:
+        without = [has is not None and has == none for has, none in zip(rows, nulls, strict=True)]
     spans = (
-        NOTHING if has is not None and has in (0, none) else value_span(least, most)
-        for has, none, least, most in zip(*said, strict=True)
+        NOTHING if none or has == 0 else value_span(low, high)
+        for has, none, low, high in zip(rows, without, lows, highs, strict=True)
     )
     return dict(zip(paths, spans, strict=True))
 
@@ -186,7 +191,7 @@ def file_days(file: SourceFile, source: Source, *, read: str | None = None, room
     for part in file.inside[:-1]:
         name, equals, value = part.partition("=")
         if equals and name.lower() == column:
-            return value_span(unquote(value), unquote(value))
+            return NOTHING if value == _NULL_FOLDER else value_span(unquote(value), unquote(value))
     if read is not None:
         return (csv_days if source.format == "csv" else json_days)(file, source, read)
     return _by_column(file, column, room or _Room()) if source.format == "parquet" else None

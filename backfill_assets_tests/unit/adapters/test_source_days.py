@@ -125,6 +125,17 @@ def test_what_a_footer_does_not_say_is_read(
     assert source_days(a_source(tmp_path, "parquet"), {}) is None
 
 
+def test_a_partition_of_rows_without_a_time_has_no_days(tmp_path: Path) -> None:
+    """As Spark, Hive and Delta have them."""
+    frame = pa.table({"at": pa.array([date(2024, 1, 3), None], pa.date32()), "n": [1, 2]})
+    write_deltalake(tmp_path / "d", frame, partition_by=["at"])
+    for day in ("2024-01-03", "__HIVE_DEFAULT_PARTITION__"):
+        (tmp_path / "p" / f"at={day}").mkdir(parents=True)
+        parquet.write_table(frame.select(["n"]), tmp_path / "p" / f"at={day}" / "a.parquet")
+    for name, kind in (("d", "delta"), ("p", "parquet")):
+        assert touched(source_days(a_source(tmp_path / name, kind), {})) == "2024-01-03"
+
+
 @pytest.mark.parametrize("kind", ["parquet", "delta"])
 def test_a_file_whose_times_are_all_null_has_no_days(tmp_path: Path, kind: str) -> None:
     """Queries of an interval drop its rows. What a later file says counts as before."""
