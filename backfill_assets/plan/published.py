@@ -92,7 +92,8 @@ def _shown(
     if loaded and (more := [c for c in loaded.mask if c.lower() not in map(str.lower, model.mask)]):
         model = replace(model, mask=(*model.mask, *more))  # nobody should see it, whichever code is promoted
     if not by_text.own:
-        model = _as_far_as_shown(model, loaded, environment.pointers[record.model].covers.span)
+        pointer = environment.pointers[record.model]
+        model = _as_far_as_shown(model, loaded, (pointer.covers - pointer.older.covers).span)
     return replace(by_text, model=model, redeclared=by_text.redeclared or _redeclared(project, model, record))
 
 
