@@ -16,6 +16,8 @@ Type = str | dict[str, Any]
 _INTEGERS = ("byte", "short", "integer", "long")
 _DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 19}
 _FLOATS = ("float", "double")
+_NEXT = "1.0000000000000002D"
+"""Makes a float the next one."""
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 
 
@@ -87,6 +89,10 @@ def cast(expression: str, there: Type, wanted: Type) -> str:
         return expression
     if not isinstance(there, str):
         return f"to_json({expression})"
+    if (there, wanted) == ("long", "double"):
+        whole = f"CAST({expression} AS DOUBLE)"
+        same = f"coalesce(try_cast({whole} AS BIGINT), 0) = {expression}"
+        return f"if({same}, {whole}, {whole} * {_NEXT})"  # no float is what none can hold
     return f"CAST({expression} AS {sql_type(wanted)})"
 
 

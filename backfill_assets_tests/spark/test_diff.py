@@ -347,6 +347,19 @@ def test_a_row_that_moved_to_another_day(spark: SparkSession, tmp_path: Path) ->
         diff_model(question, lambda: spark, str(tmp_path), lambda: b"salt", sample=0)
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_whole_numbers_that_a_float_cannot_hold(spark: SparkSession, tmp_path: Path, turned: bool) -> None:
+    """An id of 64 bits that becomes a float is another one, though both are the same float."""
+    numbers = [5, 2**53, 2**53 + 1, -(2**53) - 1, None]
+    old = plain([(FIRST, i, n) for i, n in enumerate(numbers)], "ds", "id", "n")
+    new = plain([(FIRST, i, None if n is None else float(n)) for i, n in enumerate(numbers)], "ds", "id", "n")
+    one = write(spark, tmp_path, "a", old, {"ds": "date", "id": "int", "n": "bigint"})
+    other = write(spark, tmp_path, "b", new, {"ds": "date", "id": "int", "n": "double"})
+    sides = (other, one) if turned else (one, other)
+    found = compare(spark, tmp_path, *sides, slices=(), mask=())
+    assert found.total.rows == RowCounts(old=5, new=5, unchanged=3, changed=2)
+
+
 def test_of_many_rows_the_same_keys_are_sampled_on_both_sides(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
