@@ -20,6 +20,9 @@ from backfill_assets.project.stored import UNSAID, audits_from_json, declared_ot
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.versions import Version, VersionRecords, beside
 
+_OF_NO_VERSION = ("settle", "ready", "batch_size", "batch_concurrency", "retries", "timeout", "pool")
+"""What of a header says nothing of rows, but its first and last day and what is masked."""
+
 
 def published(
     project: Project,
@@ -87,24 +90,26 @@ def _shown(
     audits = promoted if promoted is not None else _built_with(record)
     if audits is not None and audits_digest(replace(model, audits=audits)) != audits_digest(model):
         model = replace(model, audits=audits)
-    if loaded and (model.settle, model.ready) != (loaded.settle, loaded.ready):
-        model = replace(model, settle=loaded.settle, ready=loaded.ready)  # no part of the version
-    if loaded and (more := [c for c in loaded.mask if c.lower() not in map(str.lower, model.mask)]):
-        model = replace(model, mask=(*model.mask, *more))  # nobody should see it, whichever code is promoted
     if not by_text.own:
         pointer = environment.pointers[record.model]
-        model = _as_far_as_shown(model, loaded, (pointer.covers - pointer.older.covers).span)
+        model = _as_headers_say(model, loaded, (pointer.covers - pointer.older.covers).span)
     return replace(by_text, model=model, redeclared=by_text.redeclared or _redeclared(project, model, record))
 
 
-def _as_far_as_shown(model: Model, loaded: Model | None, shown: Interval | None) -> Model:
-    """The model by its record, which says from where and to where it was first built: where more is shown, headers said
-    otherwise since. An `end:` that the loaded one says counts: nobody wants what is after it."""
+def _as_headers_say(model: Model, loaded: Model | None, shown: Interval | None) -> Model:
+    """The model of a record with what is no part of its version as the loaded header says: the record says what was so
+    when the version was first built. Where none is loaded, or it is by other days, an end that was passed is none."""
+    if loaded:
+        # Nobody should see what either masks, whichever code is promoted.
+        masked = {c.lower() for c in model.mask}
+        own = {name: getattr(loaded, name) for name in _OF_NO_VERSION}
+        model = replace(model, **own, mask=(*model.mask, *(c for c in loaded.mask if c.lower() not in masked)))
+        if (loaded.cadence, loaded.time_zone) == (model.cadence, model.time_zone):
+            return replace(model, start=loaded.start, end=loaded.end)
     if shown is None:
         return model
-    recorded = model.end if model.end and model.end >= shown.end else None
-    ends = [end for end in (recorded, loaded.end if loaded else None) if end]
-    return replace(model, start=min(model.start, shown.start), end=min(ends, default=None))
+    passed = model.end is not None and model.end < shown.end
+    return replace(model, start=min(model.start, shown.start), end=None if passed else model.end)
 
 
 def _by_text(project: Project, environment: Environment, versions: VersionRecords, record: Version) -> _Shown:

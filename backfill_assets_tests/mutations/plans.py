@@ -9,8 +9,10 @@ ROUTINE = (
     broken("a routine run executes the stored text", "plan/published.py", "if loaded is not None and same_text(loaded, record.definition):", "if loaded is not None:", "plan/test_published_code.py"),
     broken("a routine run keeps sources that are gone in mind", "plan/published.py", "if upstream in models or upstream in project.sources:", "if True:", "plan/test_published_code.py"),
     broken("a record says where a header ends", "build/version_tables.py", "replace(job.model, start=declared.start, end=declared.end)", "job.model", "promote/test_routine_beside_older.py"),
-    broken("an end that is passed is none", "plan/published.py", "model.end if model.end and model.end >= shown.end else None", "model.end", "promote/test_routine_beside_older.py"),
-    broken("an end that newer code says counts", "plan/published.py", "(recorded, loaded.end if loaded else None)", "(recorded,)", "promote/test_routine_beside_older.py"),
+    broken("an end that is passed is none", "plan/published.py", "end=None if passed else model.end", "end=model.end", "promote/test_routine_beside_older.py"),
+    broken("an end that a header says counts", "plan/published.py", "return replace(model, start=loaded.start, end=loaded.end)", "pass", "promote/test_routine_beside_older.py"),
+    broken("days are of one kind", "plan/published.py", "if (loaded.cadence, loaded.time_zone) == (model.cadence, model.time_zone):", "if True:", "promote/test_routine_beside_older.py"),
+    broken("what is masked by now is masked", "plan/published.py", "mask=(*model.mask, *(c for c in loaded.mask if c.lower() not in masked))", "mask=model.mask", "plan/test_published_code.py"),
 )  # fmt: skip
 
 SAMPLES = (

@@ -28,7 +28,7 @@ def test_the_versions_that_are_shown(history: ProjectHistory) -> None:
     found = published(loaded, history.prod, history.world.control.versions.all())
     assert found.fingerprints == {"a": "a-1", "b": "b-1", "c": "c-1"}
     assert {m.code for m in found.models.values()} == {"SELECT 1"}
-    assert {n: m.batch_size for n, m in found.models.items()} == {"a": 3, "b": 3, "c": 3}
+    assert {n: m.batch_size for n, m in found.models.items()} == {"a": 9, "b": 9, "c": 9}, "no part of a version"
 
 
 def test_the_text_that_built_it(history: ProjectHistory) -> None:
@@ -41,10 +41,10 @@ def test_the_text_that_built_it(history: ProjectHistory) -> None:
 
 def test_the_same_text_of_another_version(history: ProjectHistory) -> None:
     """Something that it reads is another one: the model of the version that is shown runs."""
-    other = tuple(replace(m, batch_size=9) for m in MODELS)
+    other = tuple(replace(m, description="more") for m in MODELS)
     loaded = a_project(*other, versions={"b": "2"})
     found = published(loaded, history.prod, history.world.control.versions.all())
-    assert {n: m.batch_size for n, m in found.models.items()} == {"a": 9, "b": 3, "c": 9}
+    assert {n: m.description for n, m in found.models.items()} == {"a": "more", "b": MODELS[1].description, "c": "more"}
 
 
 def test_what_is_masked_by_now_is_masked(history: ProjectHistory) -> None:

@@ -93,35 +93,51 @@ def shown_until(root: Path) -> str:
     return str(unsparked(root).control.environments.read("prod").pointers["daily"].covers)[-10:]
 
 
-@pytest.mark.parametrize("edited", [False, True])
-def test_what_was_first_built_while_its_source_was_late_goes_on(tmp_path: Path, edited: bool) -> None:
-    """The clock is a day further than the source when a model is built first. That is no end of it, also where newer
-    code is loaded, so that routine runs extend what its record says."""
+@pytest.mark.parametrize("now", ["as it was", "edited", "gone"])
+def test_what_was_first_built_while_its_source_was_late_goes_on(tmp_path: Path, now: str) -> None:
+    """The clock is a day further than the source when a model is built first. That is no end of it, also where its file
+    is another one, or gone, so that routine runs extend what its record says."""
     root = small_project(tmp_path, days=9)
-    settings, daily = root / "backfill.yml", root / "models" / "daily.sql"
     edit(root / "sources.yml", "format: csv\n", "format: csv\n    time_column: at\n")
+    settings, daily = root / "backfill.yml", root / "models" / "daily.sql"
     settings.write_text(json.dumps(json.loads(settings.read_text()) | {"clock": "2024-01-11"}))
+    (root / "models" / "running.sql").unlink()
     promoted(root)
     assert shown_until(root) == "2024-01-09"
-    if edited:
+    if now == "gone":
+        daily.rename(daily.with_name("other.sql"))
+    elif now == "edited":
         edit(daily, "sum(amount)", "2 * sum(amount)")
     later(root, 12)
     assert extend(unsparked(root)) == ()
     assert shown_until(root) == "2024-01-12"
 
 
-@pytest.mark.parametrize(("end", "reaches"), [("", "2024-01-12"), ("end: 2024-01-11\n", "2024-01-10")])
-def test_an_end_that_a_header_says_counts(tmp_path: Path, end: str, reaches: str) -> None:
-    """One that was there at first counts no more than one that newer code says: what is shown beyond it says that it
-    was taken out."""
+@pytest.mark.parametrize(
+    ("newer", "reaches"),
+    [
+        ("", "2024-01-12"),
+        ("end: 2024-01-11\n", "2024-01-10"),
+        ("cadence: weekly\nend: 2024-01-08\n", "2024-01-12"),
+        (None, "2024-01-12"),
+    ],
+    ids=["taken out", "said", "by other days", "no file"],
+)
+def test_an_end_is_what_the_loaded_header_says(tmp_path: Path, newer: str | None, reaches: str) -> None:
+    """Also where its code is another one, as of all that is no part of a version. Where there is none, what is shown
+    beyond the end of the record says that it was taken out."""
     root = small_project(tmp_path, days=9)
     daily = root / "models" / "daily.sql"
     edit(daily, "start: 2024-01-01\n", "start: 2024-01-01\nend: 2024-01-08\n")
+    (root / "models" / "running.sql").unlink()
     promoted(root)
     edit(daily, "end: 2024-01-08\n", "")
     promoted(root)
-    edit(daily, "sum(amount)", "2 * sum(amount)")
-    edit(daily, "start: 2024-01-01\n", f"start: 2024-01-01\n{end}")
+    if newer is None:
+        daily.rename(daily.with_name("other.sql"))
+    else:
+        edit(daily, "sum(amount)", "2 * sum(amount)")
+        edit(daily, "start: 2024-01-01\n", f"start: 2024-01-01\n{newer}")
     later(root, 12)
     assert extend(unsparked(root)) == ()
     assert shown_until(root) == reaches
