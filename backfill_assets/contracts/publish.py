@@ -9,13 +9,15 @@ from datetime import datetime
 
 from backfill_assets.contracts.contract import Contract, promised, published_contract
 from backfill_assets.core.codec import from_plain, to_plain
-from backfill_assets.core.model import Audit, Project
-from backfill_assets.project.stored import audits_from_json, audits_json
+from backfill_assets.core.model import Project
+from backfill_assets.project.stored import AuditsThen, audits_from_json, audits_json
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 
 AUDITS = "audits"
 """Where a stored contract keeps the audits; those of earlier releases do not."""
+GRAIN = "spelled_grain"
+"""And the grain, as the header writes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,16 +51,20 @@ def publish_contracts(
     contracts, known = read_contracts(project, control, shown), promoted_audits(control, shown.name)
     versions = control.versions.all()
 
+    def said(name: str) -> dict[str, object]:
+        model = project.models[name]
+        return {AUDITS: audits_json(model.audits), GRAIN: list(model.grain)}
+
     def news(name: str, version: str) -> bool:
-        record, said = versions.get((name, version)), audits_json(project.models[name].audits)
+        record = versions.get((name, version))
         built_with = record.definition.get("audits") if record else None
-        audits = audits_json(known[name, version]) if (name, version) in known else built_with
-        return contracts.old[name] != contracts.new[name] or not _alike(audits, said)
+        audits = audits_json(known[name, version].audits) if (name, version) in known else built_with
+        return contracts.old[name] != contracts.new[name] or not _alike(audits, said(name)[AUDITS])
 
     control.contracts.append(
         shown.name,
         {
-            (name, pointer.version): to_plain(contracts.new[name]) | {AUDITS: audits_json(project.models[name].audits)}
+            (name, pointer.version): to_plain(contracts.new[name]) | said(name)
             for name, pointer in shown.pointers.items()
             if name in models and project.fingerprints.get(name) == pointer.version and news(name, pointer.version)
         },
@@ -66,10 +72,16 @@ def publish_contracts(
     )
 
 
-def promoted_audits(control: Control, environment: str) -> dict[tuple[str, str], tuple[Audit, ...]]:
+def promoted_audits(control: Control, environment: str) -> dict[tuple[str, str], AuditsThen]:
     """The audits that versions were promoted with last, by (model, version), where they are not those of its record."""
     kept = control.contracts.read(environment)
-    return {key: audits_from_json(document[AUDITS]) for key, document in kept.items() if AUDITS in document}
+    return {
+        key: AuditsThen(
+            audits=audits_from_json(document[AUDITS]), grain=tuple(document.get(GRAIN) or document.get("grain") or ())
+        )
+        for key, document in kept.items()
+        if AUDITS in document
+    }
 
 
 def _alike(one: object, other: object) -> bool:

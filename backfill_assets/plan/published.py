@@ -11,12 +11,19 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.audits.reads import tables_read
 from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.intervals import Interval
-from backfill_assets.core.model import ALL, Audit, ColumnRef, Model, Project
+from backfill_assets.core.model import ALL, ColumnRef, Model, Project
 from backfill_assets.core.readiness import with_readiness
 from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.changed_texts import same_text
 from backfill_assets.plan.dropped_columns import hidden_columns
-from backfill_assets.project.stored import UNSAID, audits_from_json, declared_otherwise, described, from_definition
+from backfill_assets.project.stored import (
+    UNSAID,
+    AuditsThen,
+    audits_from_json,
+    declared_otherwise,
+    described,
+    from_definition,
+)
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.versions import Version, VersionRecords, beside
 
@@ -28,7 +35,7 @@ def published(
     project: Project,
     environment: Environment,
     versions: VersionRecords,
-    audits: Mapping[tuple[str, str], tuple[Audit, ...]] | None = None,
+    audits: Mapping[tuple[str, str], AuditsThen] | None = None,
 ) -> Project:
     """The project with every model as the environment shows it, by its stored definition where the code says another.
 
@@ -82,14 +89,14 @@ def _shown(
     environment: Environment,
     versions: VersionRecords,
     record: Version,
-    promoted: tuple[Audit, ...] | None,
+    promoted: AuditsThen | None,
 ) -> _Shown:
     """The model of this version; `promoted`: the audits that it was promoted with last (None: those of the record)."""
     by_text = _by_text(project, environment, versions, record)
     model, loaded = by_text.model, project.models.get(record.model)
-    audits = promoted if promoted is not None else _built_with(record)
-    if audits is not None and audits_digest(replace(model, audits=audits)) != audits_digest(model):
-        model = replace(model, audits=audits)
+    then = promoted or _built_with(record)
+    if then is not None and audits_digest(with_then := _held_against(model, then)) != audits_digest(model):
+        model = with_then
     if not by_text.own:
         pointer = environment.pointers[record.model]
         model = _as_headers_say(model, loaded, (pointer.covers - pointer.older.covers).span)
@@ -189,7 +196,15 @@ def _reads_as_shown(project: Project, environment: Environment, model: Model) ->
     return all(project.fingerprints[u.name] == shown.get(u.name) for u in model.upstreams if u.name in project.models)
 
 
-def _built_with(record: Version) -> tuple[Audit, ...] | None:
+def _built_with(record: Version) -> AuditsThen | None:
     """The audits of a version's record; None where an earlier release made it."""
     said = cast("Sequence[Mapping[str, Any]] | None", record.definition.get("audits"))
-    return None if said is None else audits_from_json(said)
+    if said is None:
+        return None
+    return AuditsThen(audits=audits_from_json(said), grain=tuple(cast("Sequence[str]", record.definition["grain"])))
+
+
+def _held_against(model: Model, then: AuditsThen) -> Model:
+    """The model with these audits, and this grain: in the letters that it writes where it is the same."""
+    same = not then.grain or {c.lower() for c in then.grain} == {c.lower() for c in model.grain}
+    return replace(model, audits=then.audits, grain=model.grain if same else then.grain)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any, cast
 
@@ -28,6 +28,14 @@ _IF_SAID = ("ready", "time_zone")
 """What is written only where a header says it."""
 _UNREAD = ("helpers", "same_as", "allow_nondeterministic")
 """What the model that is read back does not have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditsThen:
+    """The audits of a model at some time, and the grain that its rows were held against."""
+
+    audits: tuple[Audit, ...]
+    grain: tuple[str, ...]
 
 
 def to_definition(model: Model) -> dict[str, object]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from backfill_assets.audits.digest import audits_digest
+from backfill_assets.contracts.publish import promoted_audits
 from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.errors import BackfillError, PromotionError, StateError
 from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
@@ -217,7 +218,7 @@ def _lost(records: _Records, way: _Way, follows: Mapping[str, Version], history:
     steps, after = way.steps, way.after
     versions = {**records.versions, **{(v.model, v.version): v for v in follows.values()}}
     try:
-        as_it_was, problem = published(project, after, versions), None
+        as_it_was, problem = published(project, after, versions, promoted_audits(control, seen.name)), None
     except BackfillError as error:
         as_it_was, problem = None, error
     rules = control.rules.in_force(seen.name, declared_rules(project)).rules

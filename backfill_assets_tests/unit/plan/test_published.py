@@ -62,6 +62,21 @@ def test_no_audits_at_all_can_be_promoted() -> None:
     assert names(world, FIRST) == []
 
 
+def test_the_grain_goes_with_them() -> None:
+    """It is no part of the version either: what was promoted last counts, whatever code is loaded."""
+    world = released()
+    wide, other = replace(FIRST, grain=("ds", "Store")), replace(FIRST, code="SELECT 2", text="2")
+
+    def grain(code: Model) -> tuple[str, ...]:
+        return as_shown(world, code).models["a"].grain
+
+    assert grain(wide) == grain(other) == FIRST.grain
+    promote(world, wide)
+    assert grain(wide) == grain(FIRST) == grain(other) == ("ds", "Store")
+    promote(world, FIRST)
+    assert grain(wide) == grain(other) == FIRST.grain
+
+
 def test_it_is_the_loaded_model_otherwise() -> None:
     """Its columns and its author's word are those of the code, whichever audits run."""
     world, project = released(), a_project(STRICT)
