@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Literal
@@ -269,6 +269,10 @@ class Model:
         """When, in UTC, the interval that ends there counts as over."""
         instant = max(self.calendar.instant(_first(chain, end)) for chain in ((), *self.longer))
         return over_from(self.crons, self.upstream_cadence.ceil(instant) if self.upstream_cadence else instant)
+
+    def reaching(self, end: datetime) -> Model:
+        """The model, which does not end before that."""
+        return replace(self, end=end) if self.end is not None and self.end < end else self
 
     def expected(self, now: datetime) -> Ranges:
         """The intervals that this model should have at `now`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from typing import Any, cast
@@ -11,6 +11,7 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.audits.reads import tables_read
 from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.intervals import Interval
+from backfill_assets.core.masking import with_masks
 from backfill_assets.core.model import ALL, ColumnRef, Model, Project
 from backfill_assets.core.readiness import with_readiness
 from backfill_assets.core.segments import logic_of
@@ -56,9 +57,10 @@ def published(
     order = list(TopologicalSorter(edges).static_order())
     fingerprints = {name: environment.pointers[name].version for name in order}
     own = {name for name, shown in found.items() if shown.own}
+    models = _masked(project, {name: models[name] for name in order}, own, versions, fingerprints)
     return replace(
         project,
-        models=with_readiness({name: models[name] for name in order}),
+        models=with_readiness(models),
         columns={n: columns for n, columns in project.columns.items() if n in own},
         lineage={},
         fingerprints=fingerprints,
@@ -71,6 +73,31 @@ def published(
         hidden=hidden_columns(environment, versions),
         redeclared={name: why for name, shown in found.items() if (why := shown.redeclared)},
     )
+
+
+def _masked(
+    project: Project,
+    models: Mapping[str, Model],
+    own: Collection[str],
+    versions: VersionRecords,
+    fingerprints: Mapping[str, str],
+) -> dict[str, Model]:
+    """The models (in dependency order) with the masks that follow from what they read: a source may have got one since
+    they were published."""
+    records = {name: versions[name, version] for name, version in fingerprints.items()}
+    lineage = {
+        name: project.lineage[name]
+        if name in own and name in project.lineage
+        else {column: tuple(refs) for column, refs in record.signature.column_reads.items()}
+        for name, record in records.items()
+    }
+    columns = {name: [column for column, _ in record.columns] for name, record in records.items()}
+    masked = with_masks(models, project.sources, lineage, columns)
+    return {n: m if _low(m.mask) == _low(masked[n].mask) else masked[n] for n, m in models.items()}
+
+
+def _low(names: Collection[str]) -> set[str]:
+    return {name.lower() for name in names}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,18 +132,25 @@ def _shown(
 
 def _as_headers_say(model: Model, loaded: Model | None, shown: Interval | None) -> Model:
     """The model of a record with what is no part of its version as the loaded header says: the record says what was so
-    when the version was first built. Where none is loaded, or it is by other days, an end that was passed is none."""
+    when the version was first built. Where none is loaded, or it is by other days, an end that was passed is none.
+    Nothing that is shown lies beyond the end."""
     if loaded:
-        # Nobody should see what either masks, whichever code is promoted.
-        masked = {c.lower() for c in model.mask}
-        own = {name: getattr(loaded, name) for name in _OF_NO_VERSION}
-        model = replace(model, **own, mask=(*model.mask, *(c for c in loaded.mask if c.lower() not in masked)))
-        if (loaded.cadence, loaded.time_zone) == (model.cadence, model.time_zone):
-            return replace(model, start=loaded.start, end=loaded.end)
-    if shown is None:
-        return model
-    passed = model.end is not None and model.end < shown.end
-    return replace(model, start=min(model.start, shown.start), end=None if passed else model.end)
+        model = _masked_as_well(replace(model, **{name: getattr(loaded, name) for name in _OF_NO_VERSION}), loaded)
+    if loaded and (loaded.cadence, loaded.time_zone) == (model.cadence, model.time_zone):
+        model = replace(model, start=loaded.start, end=loaded.end)
+    elif shown and model.end and model.end < shown.end:
+        model = replace(model, end=None)
+    return replace(model, start=min(model.start, shown.start)).reaching(shown.end) if shown else model
+
+
+def _masked_as_well(model: Model, loaded: Model) -> Model:
+    """The model, of which is masked what either masks: nobody should see it, whichever code is promoted."""
+    masked, more = _low(model.mask), _low(loaded.mask)
+    return replace(
+        model,
+        mask=(*model.mask, *(c for c in loaded.mask if c.lower() not in masked)),
+        unmask={c: why for c, why in model.unmask.items() if c.lower() not in more},
+    )
 
 
 def _by_text(project: Project, environment: Environment, versions: VersionRecords, record: Version) -> _Shown:

@@ -218,7 +218,8 @@ def _lost(records: _Records, way: _Way, follows: Mapping[str, Version], history:
     steps, after = way.steps, way.after
     versions = {**records.versions, **{(v.model, v.version): v for v in follows.values()}}
     try:
-        as_it_was, problem = published(project, after, versions, promoted_audits(control, seen.name)), None
+        as_it_was = published(project, after, versions, promoted_audits(control, seen.name))
+        as_it_was, problem = _reaching(as_it_was, steps), None
     except BackfillError as error:
         as_it_was, problem = None, error
     rules = control.rules.in_force(seen.name, declared_rules(project)).rules
@@ -412,6 +413,12 @@ def _settled_alone(
     for goes in together:
         together += [s for s in steps if s not in together and _belong_together(goes, s, versions)]
     return tuple(s.model for s in steps if s not in together)
+
+
+def _reaching(project: Project, steps: Sequence[RollbackStep]) -> Project:
+    """The project, its models without an end before what they lack."""
+    ends = {s.model: span.end for s in steps if (span := s.lacks.span)}
+    return replace(project, models={n: m.reaching(ends[n]) if n in ends else m for n, m in project.models.items()})
 
 
 def _same_logic(step: RollbackStep) -> bool:

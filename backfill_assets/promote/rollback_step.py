@@ -85,6 +85,8 @@ def rollback_step(
     rest = newer - taken.covers
     if model is None:
         return RollbackStep(model=older.model, shown=shown, older=older, taken=taken, never=rest)
+    if shown and (span := shown.covers.span):  # its record says where it ended when it was first built
+        model = model.reaching(model.cadence.ceil(span.end))
     rest = Ranges.of(model.cadence.cover(part) for part in rest) - older.covers
     have, head = Coverage(), -1
     if rest:

@@ -52,7 +52,7 @@ def test_what_is_masked_by_now_is_masked(history: ProjectHistory) -> None:
     other = tuple(replace(m, code="SELECT 2", text="2", mask=("Email",)) for m in MODELS)
     loaded = a_project(*other, versions={"a": "2", "b": "2"})
     found = published(loaded, history.prod, history.world.control.versions.all())
-    assert {n: m.mask for n, m in found.models.items()} == dict.fromkeys("abc", ("Email",))
+    assert all("Email" in m.mask for m in found.models.values())
 
 
 def test_models_that_are_not_shown_are_left_out(history: ProjectHistory) -> None:
