@@ -22,12 +22,12 @@ def csv_days(file: SourceFile, source: Source, pattern: str) -> Ranges | None:
     header = source.option("header", "false").lower() == "true"
     wanted = (source.time_column or "").lower()
     dialect = Dialect.of(source)
-    if not _one_sign(dialect.delimiter) or not (dialect.quote == "" or _one_sign(dialect.quote)):
+    if not _one_sign(dialect.separator) or not (dialect.quote == "" or _one_sign(dialect.quote)):
         return None
     if dialect.escape not in ("\\", dialect.quote):  # Arrow escapes outside of quotes as well
         return None
     parse = csv.ParseOptions(
-        delimiter=dialect.delimiter,
+        delimiter=dialect.separator,
         quote_char=dialect.quote or False,
         newlines_in_values=source.option("multiline", "false").lower() == "true",
     )

@@ -38,6 +38,7 @@ class Dialect:
     """How a source's CSV files are written, by Spark's options of the reader."""
 
     separator: str
+    """The sign itself: a tab may be written as an escape."""
     quote: str
     escape: str
     comment: str
@@ -50,7 +51,7 @@ class Dialect:
     @classmethod
     def of(cls, source: Source) -> Dialect:
         return cls(
-            separator=source.option("sep") or source.option("delimiter", ","),
+            separator=(source.option("sep") or source.option("delimiter", ",")).replace("\\t", "\t"),
             quote=source.option("quote", '"'),
             escape=source.option("escape", "\\"),
             comment=source.option("comment"),
@@ -58,11 +59,6 @@ class Dialect:
             line_end=source.option("linesep"),
             null=source.option("nullvalue"),
         )
-
-    @property
-    def delimiter(self) -> str:
-        """The separator itself: a tab may be written as an escape."""
-        return self.separator.replace("\\t", "\t")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,13 +245,13 @@ def _decoded(content: bytes, encoding: str) -> tuple[str, bool]:
 
 def _odd_rows(text: str, dialect: Dialect, *, whole: bool) -> list[list[str]]:
     """The rows of a text where a value can have a comma or a line's end; none else."""
-    plain = dialect.quote not in text and (dialect.delimiter == "," or "," not in text)
+    plain = dialect.quote not in text and (dialect.separator == "," or "," not in text)
     return [] if plain else _rows(text, dialect, whole=whole)
 
 
 def _rows(text: str, dialect: Dialect, *, whole: bool) -> list[list[str]]:
     """The rows of a text, without the last one where it may go on; none where this reader does not take it."""
-    separator, quote = dialect.delimiter, dialect.quote
+    separator, quote = dialect.separator, dialect.quote
     if len(separator) != 1 or len(quote) != 1 or dialect.comment or dialect.line_end:
         return []
     escape = dialect.escape if len(dialect.escape) == 1 and dialect.escape != quote else None
@@ -281,7 +277,7 @@ def _places(names: Sequence[str], rows: Sequence[Sequence[str]], null: str) -> d
 
 def _doubles_quotes(text: str, dialect: Dialect) -> bool:
     """Whether a quoted value has a quote within, written as two; not where a backslash is before it."""
-    quote, separator = dialect.quote, dialect.delimiter
+    quote, separator = dialect.quote, dialect.separator
     if len(quote) != 1 or len(separator) != 1:
         return False
     if dialect.comment:
@@ -307,7 +303,7 @@ def _names(text: str, dialect: Dialect, *, whole: bool) -> tuple[str, ...] | Non
     odd = quote and line.count(quote) % 2  # a name goes on in the next line
     if odd or (number == len(lines) - 1 and not whole) or any(not c.isprintable() and c != "\t" for c in line):
         return None
-    separator = dialect.delimiter
+    separator = dialect.separator
     if len(separator) != 1 or len(quote) > 1:  # more than the reader takes
         return tuple(name.strip().strip(quote) for name in line.split(separator))
     quoting = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE

@@ -31,8 +31,6 @@ class Footer:
     none."""
     without: bool = False
     """Whether it says that the column is NULL in each row."""
-    packed: int = 0
-    """Bytes of that column."""
 
 
 def parquet_footer(file: SourceFile, column: str | None) -> Footer | None:
@@ -69,10 +67,7 @@ def _footer(file: SourceFile, column: str) -> Footer | None:
     columns, values = _shared(*_told(said))
     chunks = _chunks(said, column) if column else []
     ends = _ends(chunks)
-    packed = sum(chunk.total_compressed_size for chunk in chunks)
-    return Footer(
-        rows=said.num_rows, columns=columns, values=values, ends=ends or None, without=ends == (), packed=packed
-    )
+    return Footer(rows=said.num_rows, columns=columns, values=values, ends=ends or None, without=ends == ())
 
 
 @lru_cache(maxsize=1_000)
@@ -133,6 +128,16 @@ def _ends(chunks: Sequence[Any]) -> tuple[Any, Any] | tuple[()] | None:
 def column_ends(file: SourceFile, column: str) -> tuple[Any, Any] | tuple[()] | None:
     """The least and the largest value of a column in any letters, read from all of its rows: what older writers, and
     Spark for its instants, say nothing of. () where each is NULL; None where it cannot be read."""
+    try:
+        return _column_ends(file, column)
+    except UnreachableError:
+        raise
+    except OSError:  # it is asked again
+        return None
+
+
+@lru_cache(maxsize=100_000)
+def _column_ends(file: SourceFile, column: str) -> tuple[Any, Any] | tuple[()] | None:
     from pyarrow import ArrowException, compute
     from pyarrow.parquet import ParquetFile
 
@@ -140,14 +145,12 @@ def column_ends(file: SourceFile, column: str) -> tuple[Any, Any] | tuple[()] | 
     ends: list[Any] = []
     try:
         with file.opened() as opened:
-            read = ParquetFile(opened, coerce_int96_timestamp_unit="us")
+            read = ParquetFile(opened, coerce_int96_timestamp_unit="us")  # nanoseconds end in 2262
             names = [name for name in read.schema_arrow.names if name.lower() == column]
             for part in read.iter_batches(columns=names[:1]) if names else ():
                 found = call.min_max(part.column(0))
                 ends += [python_value(found[end].as_py) for end in ("min", "max") if found[end].is_valid]
-    except UnreachableError:
-        raise
-    except (OSError, ArrowException, UnicodeError):
+    except (ArrowException, UnicodeError):
         return None
     if not names or None in ends:
         return None

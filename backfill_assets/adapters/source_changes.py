@@ -17,6 +17,7 @@ from urllib.parse import unquote
 from backfill_assets.adapters.known_days import KnownDays
 from backfill_assets.adapters.log_entry import flaw
 from backfill_assets.adapters.mapped_columns import other_columns, physical_names
+from backfill_assets.adapters.parquet_footer import parquet_footer
 from backfill_assets.adapters.source_days import (
     MOST_FILES,
     days_of_files,
@@ -208,12 +209,23 @@ def _files(source: Source, root: str, known: KnownDays | None) -> SourceHistory:
     if len(files) > MOST_FILES:
         return SourceHistory(unwatched=f"it has more than {MOST_FILES} files: to look at each takes too long")
     days = days_of_files(source, files, known) if source.time_column is not None else {}
-    said = {file: _days_by_name(file) if (span := days.get(file)) is None else span for file in files}
+    said = {file: _touched(source, file, days.get(file)) for file in files}
     changes = [
         SourceChange(name="/".join(f.inside), touches=s, at=f.written, coarse=s is not None and _of_several_days(s))
         for f, s in said.items()
     ]
     return SourceHistory(changes=changes, digest=digest_of(files))
+
+
+def _touched(source: Source, file: SourceFile, span: Ranges | None) -> Ranges | None:
+    """The days that rows of a file are of. Of rows without a time nobody knows it: a query may read them by another
+    column (`coalesce(at, loaded_at)`)."""
+    if span is None:
+        return _days_by_name(file)
+    if not span and source.format == "parquet":
+        footer = parquet_footer(file, source.time_column)
+        return None if footer is None or footer.rows else span
+    return span
 
 
 def _days_by_name(file: SourceFile) -> Ranges | None:

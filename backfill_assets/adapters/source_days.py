@@ -25,7 +25,9 @@ from backfill_assets.plan.source_bytes import TimedFile
 MOST_FILES = 5_000
 """Looking at the footers of more Parquet files would make planning slow."""
 MOST_BYTES = 64 * 1024 * 1024
-"""So would reading more of a source's texts, or of a column of Parquet files that do not say how far it reaches."""
+"""So would reading more of a source's texts."""
+MOST_BYTES_OF_PARQUET = 16 * MOST_BYTES
+"""And reading a column of more Parquet files, where they do not say how far it reaches: it is some of them."""
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 """What Spark and Hive call the folder of rows whose partition value is NULL."""
 _PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
@@ -87,12 +89,13 @@ def days_of_files(
     """The time of the rows of each file of a source that has a time column; None of those that do not say it. What is
     known is not read again. `all_or_none`: those before the first one that does not say it; what follows is not looked
     at."""
-    read, began, room = readable_texts(source, files), datetime.now(UTC), _Room()
+    read, began = readable_texts(source, files), datetime.now(UTC)
+    columns = source.format == "parquet" and sum(file.bytes for file in files) <= MOST_BYTES_OF_PARQUET
     before = known.read(source, read, files) if known else {}
     days: dict[SourceFile, Ranges | None] = {**before}
     unread = [file for file in files if file not in before]
     for file, span in zip(
-        unread, each_file(unread, lambda file: file_days(file, source, read=read, room=room)), strict=False
+        unread, each_file(unread, lambda file: file_days(file, source, read=read, columns=columns)), strict=False
     ):
         days[file] = span
         if span is None and all_or_none:
@@ -173,20 +176,9 @@ def readable_texts(source: Source, files: Sequence[SourceFile]) -> str | None:
     return time_pattern(source) if size <= MOST_BYTES else None
 
 
-@dataclass(slots=True)
-class _Room:
-    """How much of Parquet columns may still be read."""
-
-    left: int = field(default_factory=lambda: MOST_BYTES)
-
-    def takes(self, size: int) -> bool:
-        self.left -= size
-        return self.left >= 0
-
-
-def file_days(file: SourceFile, source: Source, *, read: str | None = None, room: _Room | None = None) -> Ranges | None:
+def file_days(file: SourceFile, source: Source, *, read: str | None = None, columns: bool = False) -> Ranges | None:
     """By a folder's name (`ds=2024-03-01`), or by the footer of a Parquet file, where that does not say it by the
-    column itself, as far as there is `room`; of texts by their rows (`read` by this pattern)."""
+    column itself (`columns`: whether that is read); of texts by their rows (`read` by this pattern)."""
     column = cast(str, source.time_column).lower()
     for part in file.inside[:-1]:
         name, equals, value = part.partition("=")
@@ -194,16 +186,16 @@ def file_days(file: SourceFile, source: Source, *, read: str | None = None, room
             return NOTHING if value == _NULL_FOLDER else value_span(unquote(value), unquote(value))
     if read is not None:
         return (csv_days if source.format == "csv" else json_days)(file, source, read)
-    return _by_column(file, column, room or _Room()) if source.format == "parquet" else None
+    return _by_column(file, column, read=columns) if source.format == "parquet" else None
 
 
-def _by_column(file: SourceFile, column: str, room: _Room) -> Ranges | None:
+def _by_column(file: SourceFile, column: str, *, read: bool) -> Ranges | None:
     said = parquet_footer(file, column)
     if said is None:
         return None
     if not said.rows or said.without:
         return NOTHING
-    ends = said.ends or (column_ends(file, column) if said.packed and room.takes(said.packed) else None)
+    ends = said.ends or (column_ends(file, column) if read else None)
     return NOTHING if ends == () else value_span(*ends) if ends else None
 
 

@@ -16,8 +16,10 @@ Type = str | dict[str, Any]
 _INTEGERS = ("byte", "short", "integer", "long")
 _DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 19}
 _FLOATS = ("float", "double")
-_NEXT = "1.0000000000000002D"
-"""Makes a float the next one."""
+_ANOTHER = "1.0000000000000002D"
+"""Makes a float another one, which is next to it or nearly so."""
+_BEYOND = "9223372036854775808D"
+"""The least whole number that is too large for a BIGINT."""
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 
 
@@ -91,8 +93,8 @@ def cast(expression: str, there: Type, wanted: Type) -> str:
         return f"to_json({expression})"
     if (there, wanted) == ("long", "double"):
         whole = f"CAST({expression} AS DOUBLE)"
-        same = f"coalesce(try_cast({whole} AS BIGINT), 0) = {expression}"
-        return f"if({same}, {whole}, {whole} * {_NEXT})"  # no float is what none can hold
+        # What no float can hold becomes another one than its own: it is not the same where it was made a float.
+        return f"if({whole} < {_BEYOND} AND CAST({whole} AS BIGINT) = {expression}, {whole}, {whole} * {_ANOTHER})"
     return f"CAST({expression} AS {sql_type(wanted)})"
 
 

@@ -11,8 +11,8 @@ from backfill_assets.plan.stages import Build, Plan, PlanWarning
 
 _TEXTS = frozenset({"csv", "json"})
 _WHY = {
-    "parquet": "its files do not say how far the column reaches, and to read it is more than is done for that (64 MB, "
-    "5,000 files), or it is of no time",
+    "parquet": "its files do not say how far the column reaches, and to read it is more than is done for that (1 GB, "
+    "5,000 files), or where nobody looks, or some lack the column, or it is of no time",
     "delta": "its log says nothing of the column for some files: it has statistics of the first 32 columns by default",
 }
 _WHY_OF_TEXTS = """\

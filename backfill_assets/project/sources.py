@@ -61,11 +61,15 @@ def _location(value: object) -> str:
 def _options(value: object) -> object:
     if not isinstance(value, Mapping):
         return value
-    return {text(k): _option(v) for k, v in value.items()}
+    return {(name := text(k)): _sign(v) if name.lower() in _SIGNS else setting(v) for k, v in value.items()}
 
 
-def _option(value: object) -> str:
-    """A text as it is: files are separated by tabs, and end lines with some sign."""
+_SIGNS = frozenset({"sep", "delimiter", "quote", "escape", "comment", "linesep", "nullvalue", "emptyvalue"})
+"""Options that say with which signs a file is written."""
+
+
+def _sign(value: object) -> str:
+    """A text as it is: files are separated by tabs."""
     if not isinstance(value, str):
         return setting(value)
     if "\0" in value:

@@ -12,6 +12,10 @@ ROUTINE = (
     broken("an end that is passed is none", "plan/published.py", "end=None if passed else model.end", "end=model.end", "promote/test_routine_beside_older.py"),
     broken("an end that a header says counts", "plan/published.py", "return replace(model, start=loaded.start, end=loaded.end)", "pass", "promote/test_routine_beside_older.py"),
     broken("days are of one kind", "plan/published.py", "if (loaded.cadence, loaded.time_zone) == (model.cadence, model.time_zone):", "if True:", "promote/test_routine_beside_older.py"),
+    broken("an end that is loaded hides nothing", "plan/published.py", ".reaching(shown.end) if shown", " if shown", "promote/test_headers_now.py"),
+    broken("an end that is loaded stops no rollback", "promote/rollback.py", "m.reaching(ends[n]) if n in ends else m", "m", "promote/test_headers_now.py"),
+    broken("an end of a record stops no rollback", "promote/rollback_step.py", "model = model.reaching(model.cadence.ceil(span.end))", "pass", "promote/test_headers_now.py"),
+    broken("masks follow into published code", "plan/published.py", "m if _low(m.mask) == _low(masked[n].mask) else masked[n]", "m", "promote/test_headers_now.py"),
     broken("the grain that was promoted counts", "plan/published.py", "grain=model.grain if same else then.grain", "grain=model.grain", "plan/test_published.py"),
     broken("what is masked by now is masked", "plan/published.py", "mask=(*model.mask, *(c for c in loaded.mask if c.lower() not in masked))", "mask=model.mask", "plan/test_published_code.py"),
 )  # fmt: skip

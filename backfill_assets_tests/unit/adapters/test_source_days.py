@@ -121,8 +121,13 @@ def test_what_a_footer_does_not_say_is_read(
     parquet.write_table(frame.slice(1, 1), tmp_path / "b.parquet", **how)
     assert touched(source_days(a_source(tmp_path, "parquet"), {})) == "2024-01-03..2024-01-05"
     assert source_days(a_source(tmp_path, "parquet", "n"), {}) is None
-    monkeypatch.setattr(source_days_module, "MOST_BYTES", 10)
+    monkeypatch.setattr(source_days_module, "MOST_BYTES_OF_PARQUET", 10)
     assert source_days(a_source(tmp_path, "parquet"), {}) is None
+    monkeypatch.undo()
+    far = pa.table({"at": pa.array([datetime(2024, 1, 8), datetime(9999, 12, 31)], pa.timestamp("us"))})
+    parquet.write_table(far, tmp_path / "c.parquet", **how)
+    found = source_days(a_source(tmp_path, "parquet"), {})
+    assert found is not None and found.span is not None and found.span.end.year > 2100, "not in nanoseconds"
 
 
 def test_a_partition_of_rows_without_a_time_has_no_days(tmp_path: Path) -> None:
@@ -148,6 +153,8 @@ def test_a_file_whose_times_are_all_null_has_no_days(tmp_path: Path, kind: str) 
             parquet.write_table(table, tmp_path / f"{number}.parquet")
         found = source_days(a_source(tmp_path, kind), {})
         assert found is not None and touched(found) == ("2024-01-03" if number else "nothing")
+    changes = SourceChanges().history(a_source(tmp_path, kind), -1).changes
+    assert None in [change.touches for change in changes], "a query may read them by another column"
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from backfill_assets.core.intervals import utc
-from backfill_assets.core.model import Audit, Model, Source
+from backfill_assets.core.model import Audit, Model, Source, SourceReady
 from backfill_assets.plan.unknown_days import unknown_days
 from backfill_assets_tests.fakes import World, a_model, a_project
 
@@ -37,8 +37,9 @@ def test_a_source_of_which_nothing_is_known() -> None:
         (replace(PLAIN, end=utc("2024-01-05")), (), {}),
         (PLAIN, (), {"cut_off": False}),
         (PLAIN, (), {"time_column": None}),
+        (PLAIN, (), {"ready": SourceReady(file="_SUCCESS")}),
     ],
-    ids=["known", "refused", "ends", "may be", "timeless"],
+    ids=["known", "refused", "ends", "may be", "timeless", "ready"],
 )
 def test_where_nothing_is_to_be_said(model: Model, known: tuple[str, ...], source: dict[str, object]) -> None:
     assert told(model, known=known, **source) == []
