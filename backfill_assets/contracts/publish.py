@@ -9,6 +9,7 @@ from datetime import datetime
 
 from backfill_assets.contracts.contract import Contract, promised, published_contract
 from backfill_assets.core.codec import from_plain, to_plain
+from backfill_assets.core.intervals import utc
 from backfill_assets.core.model import Project
 from backfill_assets.project.stored import AuditsThen, audits_from_json, audits_json
 from backfill_assets.state.control import Control
@@ -18,6 +19,8 @@ AUDITS = "audits"
 """Where a stored contract keeps the audits; those of earlier releases do not."""
 GRAIN = "spelled_grain"
 """And the grain, as the header writes it."""
+END = "end"
+"""And where the model ends; empty: nowhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +56,15 @@ def publish_contracts(
 
     def said(name: str) -> dict[str, object]:
         model = project.models[name]
-        return {AUDITS: audits_json(model.audits), GRAIN: list(model.grain)}
+        end = model.end.isoformat() if model.end else ""
+        return {AUDITS: audits_json(model.audits), GRAIN: list(model.grain), END: end}
 
     def news(name: str, version: str) -> bool:
-        record = versions.get((name, version))
-        built_with = record.definition.get("audits") if record else None
-        audits = audits_json(known[name, version].audits) if (name, version) in known else built_with
-        return contracts.old[name] != contracts.new[name] or not _alike(audits, said(name)[AUDITS])
+        record, model = versions.get((name, version)), project.models[name]
+        then = known.get((name, version)) or (AuditsThen.of(record.definition) if record else None)
+        if then is None or contracts.old[name] != contracts.new[name] or then.end != model.end:
+            return True
+        return not _alike(audits_json(then.audits), audits_json(model.audits))
 
     control.contracts.append(
         shown.name,
@@ -77,7 +82,9 @@ def promoted_audits(control: Control, environment: str) -> dict[tuple[str, str],
     kept = control.contracts.read(environment)
     return {
         key: AuditsThen(
-            audits=audits_from_json(document[AUDITS]), grain=tuple(document.get(GRAIN) or document.get("grain") or ())
+            audits=audits_from_json(document[AUDITS]),
+            grain=tuple(document.get(GRAIN) or document.get("grain") or ()),
+            end=utc(document[END]) if document.get(END) else None,
         )
         for key, document in kept.items()
         if AUDITS in document

@@ -55,20 +55,25 @@ def without_days(project: Project, facts: Facts, name: str) -> tuple[str, ...]:
     """The same, and what is shown of days that are not there yet by the new ones."""
     said, model = other_days(project, facts, name), project.models[name]
     if gone := days_gone(project, facts, name, model.expected(facts.now)):
-        then = facts.shown.zones[name] or "UTC"
-        said += (
-            f"{gone} by days of {then} is shown no more: by those of {model.time_zone or 'UTC'} it is not over, or not"
-            " loaded, yet",
-        )
+        then, now = facts.shown.zones[name] or "UTC", model.time_zone or "UTC"
+        by = f"by days of {then} is shown no more: by those of {now}"
+        if not said:
+            by = f"of a {facts.shown.cadences[name]} interval that is not over is shown no more: {model.cadence.value}"
+        said += (f"{gone} {by} it is not over, or not loaded, yet",)
     return said
 
 
 def days_gone(project: Project, facts: Facts, name: str, publish: Ranges) -> Ranges:
     """Of a model whose zone changed: what is shown by its old days of those that its new ones do not have yet. They
-    have hours in common with what is to be published; by the new days the rest of them is not over, or not loaded."""
+    have hours in common with what is to be published; by the new days the rest of them is not over, or not loaded. Of
+    one whose cadence changed: what it does not have yet of an interval that is shown in part."""
     pointer, model = facts.environment.pointers.get(name), project.models[name]
-    if pointer is None or not other_days(project, facts, name):
+    if pointer is None:
         return NOTHING
+    if not other_days(project, facts, name):
+        if facts.shown.cadences.get(name, model.cadence.value) == model.cadence.value or name not in facts.standing:
+            return NOTHING
+        return facts.standing[name].partial - publish - model.expected(facts.now)
     then = replace(model.calendar, time_zone=facts.shown.zones[name])
     meeting = Ranges.of(seen for part in publish if (seen := then.seen_from(model.calendar, part)))
     return (pointer.covers & meeting) - publish - model.expected(facts.now)

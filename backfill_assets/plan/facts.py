@@ -96,6 +96,8 @@ class Shown:
     """By which rules that signature was made."""
     zones: Mapping[str, str] = field(default_factory=dict[str, str])
     """The time zone of its days; empty: UTC."""
+    cadences: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Its cadence, as headers write it."""
     written: Mapping[str, ColumnTexts] = field(default_factory=dict[str, ColumnTexts])
     """What was written about its columns."""
     own_changes: Mapping[str, OwnChange] = field(default_factory=dict[str, OwnChange])
@@ -225,6 +227,7 @@ def read_facts(
             signatures={name: record.signature for name, record in recorded.items()},
             algorithms={name: record.algorithm for name, record in recorded.items()},
             zones=zones,
+            cadences={name: str(record.definition.get("cadence") or "") for name, record in recorded.items()},
             written={name: written_then(record.definition) for name, record in recorded.items()},
             own_changes=own_changes(project, shown, recorded),
             reads=read_by_now(project, shown, versions, followed(project, shown, versions, checks)),

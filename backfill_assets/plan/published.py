@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
-from typing import Any, cast
 
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.audits.reads import tables_read
@@ -20,7 +19,6 @@ from backfill_assets.plan.dropped_columns import hidden_columns
 from backfill_assets.project.stored import (
     UNSAID,
     AuditsThen,
-    audits_from_json,
     declared_otherwise,
     described,
     from_definition,
@@ -121,11 +119,12 @@ def _shown(
     """The model of this version; `promoted`: the audits that it was promoted with last (None: those of the record)."""
     by_text = _by_text(project, environment, versions, record)
     model, loaded = by_text.model, project.models.get(record.model)
-    then = promoted or _built_with(record)
-    if then is not None and audits_digest(with_then := _held_against(model, then)) != audits_digest(model):
+    then = promoted or AuditsThen.of(record.definition)
+    if then is not None and audits_digest(with_then := held_against(model, then)) != audits_digest(model):
         model = with_then
     if not by_text.own:
         pointer = environment.pointers[record.model]
+        model = replace(model, end=promoted.end) if promoted else model
         model = _as_headers_say(model, loaded, (pointer.covers - pointer.older.covers).span)
     return replace(by_text, model=model, redeclared=by_text.redeclared or _redeclared(project, model, record))
 
@@ -230,15 +229,7 @@ def _reads_as_shown(project: Project, environment: Environment, model: Model) ->
     return all(project.fingerprints[u.name] == shown.get(u.name) for u in model.upstreams if u.name in project.models)
 
 
-def _built_with(record: Version) -> AuditsThen | None:
-    """The audits of a version's record; None where an earlier release made it."""
-    said = cast("Sequence[Mapping[str, Any]] | None", record.definition.get("audits"))
-    if said is None:
-        return None
-    return AuditsThen(audits=audits_from_json(said), grain=tuple(cast("Sequence[str]", record.definition["grain"])))
-
-
-def _held_against(model: Model, then: AuditsThen) -> Model:
+def held_against(model: Model, then: AuditsThen) -> Model:
     """The model with these audits, and this grain: in the letters that it writes where it is the same."""
     same = not then.grain or {c.lower() for c in then.grain} == {c.lower() for c in model.grain}
     return replace(model, audits=then.audits, grain=model.grain if same else then.grain)

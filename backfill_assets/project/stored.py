@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any, cast
 
 from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.core.errors import StateError
+from backfill_assets.core.intervals import utc
 from backfill_assets.core.model import ALL, Audit, Model, Project, Signature, Source, Upstream, deciding_options
 from backfill_assets.project.algorithm import ALGORITHM, BY_PLACE, named_by
 from backfill_assets.project.locations import plain_path
@@ -32,10 +34,21 @@ _UNREAD = ("helpers", "same_as", "allow_nondeterministic")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditsThen:
-    """The audits of a model at some time, and the grain that its rows were held against."""
+    """The audits of a model at some time, and what else its header said that is no part of its version: the grain that
+    its rows were held against, and where it ended."""
 
     audits: tuple[Audit, ...]
     grain: tuple[str, ...]
+    end: datetime | None = None
+
+    @classmethod
+    def of(cls, definition: Mapping[str, object]) -> AuditsThen | None:
+        """Those of a version's record; None where an earlier release made it, and it does not say them."""
+        if "audits" not in definition:
+            return None
+        said = cast("Mapping[str, Any]", definition)
+        end = utc(said["end"]) if said.get("end") else None
+        return cls(audits=audits_from_json(said["audits"]), grain=tuple(said["grain"]), end=end)
 
 
 def to_definition(model: Model) -> dict[str, object]:

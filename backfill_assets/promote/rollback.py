@@ -18,10 +18,10 @@ from backfill_assets.core.wording import first_few
 from backfill_assets.plan.followed import followed, read_by_now
 from backfill_assets.plan.missing import USUAL, ready, upstream_models
 from backfill_assets.plan.older_sources import History, came_between
-from backfill_assets.plan.published import published
+from backfill_assets.plan.published import held_against, published
 from backfill_assets.plan.stages import AuditStage, Build, Plan, Request, Stage
 from backfill_assets.plan.taking_out import TakingOut, taking_out
-from backfill_assets.project.stored import UNSAID
+from backfill_assets.project.stored import UNSAID, AuditsThen
 from backfill_assets.promote.mismatches import mismatches
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.rollback_reads import ReadApart, apart_after
@@ -102,8 +102,9 @@ def propose_rollback(
     seen = control.environments.read(environment)
     releases, versions = control.releases.all(environment), control.versions.all()
     records = _Records(
-        project=project, control=control, log=log, now=now, seen=seen, releases=releases, versions=versions
-    )
+        project=project, control=control, log=log, now=now, seen=seen, releases=releases, versions=versions,
+        audits=promoted_audits(control, environment),
+    )  # fmt: skip
     target = rollback_target(project, seen, releases, release=release, select=select, exact=exact)
     way = _way(records, target)
     if target.done is not None:
@@ -140,6 +141,8 @@ class _Records:
     seen: Environment
     releases: Sequence[Release]
     versions: VersionRecords
+    audits: Mapping[tuple[str, str], AuditsThen]
+    """Those that versions were promoted with last, where they are not those of their records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +196,8 @@ def _step(records: _Records, target: Target, entries: EntriesByVersion, name: st
         return RollbackStep(model=name, shown=shown, older=None)
     versions, log, now = records.versions, records.log, records.now
     model = model_then(records.project, versions, name, then.version)
+    if model and (audits := records.audits.get((name, then.version))):
+        model = held_against(model, audits)
     older = _without_parts(then, model, entries, log, now)
     mine = entries.get((name, then.version), [])
     record, newer = versions.get((name, then.version)), versions.get((name, shown.version)) if shown else None
@@ -218,7 +223,7 @@ def _lost(records: _Records, way: _Way, follows: Mapping[str, Version], history:
     steps, after = way.steps, way.after
     versions = {**records.versions, **{(v.model, v.version): v for v in follows.values()}}
     try:
-        as_it_was = published(project, after, versions, promoted_audits(control, seen.name))
+        as_it_was = published(project, after, versions, records.audits)
         as_it_was, problem = _reaching(as_it_was, steps), None
     except BackfillError as error:
         as_it_was, problem = None, error

@@ -97,6 +97,8 @@ def rollback_step(
         taken = Segments((*taken, *_with_columns(parts, columns, older)))
     possible = (rest - have.green) & model.begun(now).until(model.calendar.over(now))  # shown: no `ready` counts
     never = rest - have.green - possible
+    if days is not None and days.cadence != model.cadence:  # what is still to come of what is shown in part
+        never = never.until(max(days.over(now), model.calendar.over(now)))
     other = days is not None and days.time_zone != model.time_zone
     early = never - never.until(model.calendar.over(now)) if other else NOTHING
     return RollbackStep(

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from backfill_assets.app.promote import promote_plan
+from backfill_assets.app.rollback import plan_rollback
 from backfill_assets.app.routine import published_context
 from backfill_assets.app.watch import look_at_sources
+from backfill_assets.audits.digest import audits_digest
+from backfill_assets.contracts.publish import publish_contracts
+from backfill_assets.core.model import Audit
+from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets.watch.late import late_sources
-from backfill_assets_tests.fakes import a_model, days
+from backfill_assets_tests.fakes import Cell, a_model, a_project, days
 from backfill_assets_tests.projects import small_project
 from backfill_assets_tests.unit.promote.rollback_world import ProjectHistory
-from backfill_assets_tests.unit.promote.test_routine_beside_older import edit
-from backfill_assets_tests.unsparked import promoted, unsparked
+from backfill_assets_tests.unit.promote.test_routine_beside_older import edit, later, shown_until
+from backfill_assets_tests.unsparked import build, extend, promoted, prove, unsparked
 
 FIRST = a_model("a", "raw")
 BACK = {"a": "a-1 2024-01-01..2024-01-10; a-1 2024-01-11..2024-01-12"}
@@ -61,7 +69,8 @@ def test_late_rows_of_what_is_shown_are_told(tmp_path: Path) -> None:
     edit(daily, "sum(amount)", "2 * sum(amount)")
     edit(daily, "start: 2024-01-01\n", "start: 2024-01-01\nend: 2024-01-05\n")
     late.write_text(late.read_text() + "999,2024-01-07T05:00:00Z,a,1.00\n")
-    os.utime(late, (late.stat().st_mtime + 5,) * 2)
+    soon = late.stat().st_mtime + 5
+    os.utime(late, (soon, soon))
     told = [notice for notice in late_sources(look_at_sources(unsparked(root))) if notice.model == "daily"]
     assert [str(notice.intervals) for notice in told] == ["2024-01-07"]
 
@@ -76,3 +85,72 @@ def test_a_mask_of_a_source_follows_into_published_code(tmp_path: Path, newer: s
     edit(root / "sources.yml", "format: csv\n", "format: csv\n    mask: [id]\n")
     edit(daily, "max(id) AS contact", f"max(id) AS {newer}" if newer == "person" else "max(id) + 1 AS contact")
     assert "contact" in published_context(unsparked(root)).project.models["daily"].mask
+
+
+def test_an_end_that_was_promoted_holds_when_the_file_is_gone(tmp_path: Path) -> None:
+    """The version was built without one: it is the header's of the last promotion."""
+    root = small_project(tmp_path, days=9)
+    daily = root / "models" / "daily.sql"
+    (root / "models" / "running.sql").unlink()
+    promoted(root)
+    edit(daily, "start: 2024-01-01\n", "start: 2024-01-01\nend: 2024-01-11\n")
+    promoted(root)
+    daily.rename(daily.with_name("other.sql"))
+    later(root, 12)
+    assert extend(unsparked(root)) == ()
+    assert shown_until(root) == "2024-01-10"
+
+
+def test_a_rollback_builds_by_the_audits_that_were_promoted_last() -> None:
+    history = ProjectHistory(FIRST)
+    history.release()
+    strict = replace(FIRST, audits=(Audit(name="strict", kind="range", arguments={"column": "id", "min": 1}),))
+    publish_contracts(a_project(strict), history.world.control, history.prod, ["a"], at=history.now)
+    history.change(a="2")
+    history.release()
+    history.a_day()
+    found, _ = history.look()
+    assert found.project is not None and [a.name for a in found.project.models["a"].audits] == ["strict"]
+    [step] = found.steps
+    assert str(step.missing) == "2024-01-11"
+    digest = audits_digest(strict)
+    batch: dict[str, Any] = {"model": "a", "version": "a-1", "interval": days("11"), "batch": "b", "at": history.now}
+    made = history.world.tables.write("a", "a-1", "b", days("11"), {days("11").start: Cell(batch="b")})
+    history.world.control.ledger.append(
+        [
+            Entry(kind=Kind.BUILT, table_commit=made.table_commit, **batch),
+            Entry(kind=Kind.AUDITED, table_commit=made.table_commit, audits=digest, **batch),
+        ]
+    )
+    [step] = history.look()[0].steps
+    assert not step.lacks and str(step.taken.covers) == "2024-01-11"
+
+
+def test_days_that_become_weeks_and_days_again(tmp_path: Path) -> None:
+    """The week that is shown in part has days that are not there yet: nobody can have them, also not who goes back."""
+    root = small_project(tmp_path, days=10)
+    settings = root / "backfill.yml"
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"approvals": {"required": False}}))
+    (root / "models" / "running.sql").unlink()
+    promoted(root)
+    daily = root / "models" / "daily.sql"
+    text = daily.read_text()
+    daily.write_text(
+        text.replace("grain:", "cadence: weekly\ngrain:").replace(
+            "CAST(at AS DATE)", "CAST(date_trunc('WEEK', at) AS DATE)"
+        )
+    )
+    for now, until in (("weekly", "2024-01-14"), ("daily", "2024-01-10")):
+        if now == "daily":
+            daily.write_text(text)
+        place = unsparked(root, user="dev")
+        plan, _ = build(place)
+        [stored] = [r.id for r in place.control.plans.all() if r.live]
+        prove(place, stored)
+        gone = "2024-01-11..2024-01-14 of a weekly interval that is not over is shown no more"
+        assert any(gone in reason for reason in plan.because.get("daily", ())) == (now == "daily")
+        if now == "daily":
+            back, _ = plan_rollback(place)
+            assert not back.losses and not back.obstacles
+        assert promote_plan(place, plan=stored).verdict.open
+        assert shown_until(root) == until
