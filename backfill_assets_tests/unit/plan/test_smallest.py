@@ -126,11 +126,11 @@ def read_by_hand(project: Project) -> dict[str, set[datetime]]:
         for _ in range(model.lookback):
             first = model.cadence.shift(first, -1)
         for upstream in model.upstreams:
-            todo += [
-                (upstream.name, other)
-                for other in units.get(upstream.name, ())
-                if other < ends[name][start] and ends[upstream.name][other] > first
-            ]
+            there = units.get(upstream.name, ())
+            read = [o for o in there if o < ends[name][start] and ends[upstream.name][o] > first]
+            if there and not read and start == units[name][-1]:
+                read = [there[-1]]  # it ends before what is read of it begins: its newest interval is kept
+            todo += [(upstream.name, other) for other in read]
     return found
 
 
