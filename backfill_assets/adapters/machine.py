@@ -52,8 +52,9 @@ def session_conf(root: Path, settings: Settings, sources: Sequence[str] | None =
     """The Spark configuration folder of a project's sessions: that with `s3/` where its warehouse or a source is in a
     bucket, unless its own `spark:` has a way there, which that folder would get between. `sources`: where they are, as
     far as somebody has read that."""
+    packages = filter(None, settings.spark.get("spark.jars.packages", "").split(","))
     own = any(name.startswith("spark.hadoop.fs.s3") for name in settings.spark)
-    own = own or "hadoop-aws" in settings.spark.get("spark.jars.packages", "")
+    own = own or any(not package.strip().startswith("org.apache.spark:") for package in packages)
     places = (settings.warehouse, *(source_places(root) if sources is None else sources))
     return conf_dir(root, s3=not own and any(map(is_s3, places)))
 

@@ -42,6 +42,7 @@ from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.adapters.source_days import source_days
 from backfill_assets.adapters.source_files import files_at
 from backfill_assets.adapters.source_pins import FilePins
+from backfill_assets.adapters.spark_errors import avro_package
 from backfill_assets.adapters.table_log import DeltaTableLog, open_table
 from backfill_assets.adapters.table_storage import DeltaTableStorage, _footer, _listed, _sizes
 from backfill_assets.adapters.warehouse import read_identity
@@ -269,6 +270,7 @@ def test_whose_settings_reach_a_bucket(tmp_path: Path) -> None:
     for own in ("spark.hadoop.fs.s3a.impl", "spark.jars.packages", "spark.hadoop.fs.s3.impl"):
         assert session_conf(tmp_path, of(spark={own: "mine"})).name == "spark-conf"
     assert session_conf(tmp_path, Settings()).name == "spark-conf"
+    assert session_conf(tmp_path, of(spark={"spark.jars.packages": avro_package()})).name == "s3"
 
 
 def test_machines_of_one_name_are_not_one_process(bucket: Any) -> None:
