@@ -19,6 +19,7 @@ from backfill_assets.adapters.csv_header import (
     rounded_decimals,
     unlike,
 )
+from backfill_assets.adapters.json_numbers import rounded_json_decimals
 from backfill_assets.adapters.parquet_footer import Footer, parquet_footer
 from backfill_assets.adapters.source_files import SourceFile, each_file, files_at, newest
 from backfill_assets.core.intervals import NOTHING
@@ -53,10 +54,10 @@ def file_columns(
     source: Source, pin: Mapping[str, object], find_parts: Callable[[], Sequence[TimedFile] | None]
 ) -> list[FileColumns]:
     """What the newest files of a source have, in the order of their names, and the first of all: its types are what
-    Spark takes those of all for. None of those that do not say it, but of CSV, which may be odd all the same.
+    Spark takes those of all for. None of those that do not say it, but of CSV and JSON, which may be odd all the same.
     `find_parts`: of which time each file is."""
     by_names, is_csv = _say_names(source), source.format == "csv"
-    if source.path is None or "files" not in pin or not (by_names or is_csv):
+    if source.path is None or "files" not in pin or not (by_names or is_csv or source.format == "json"):
         return []
     files, parts = files_at(source.path), find_parts()
     days = [part.days for part in parts] if parts and len(parts) == len(files) else [None] * len(files)
@@ -73,13 +74,19 @@ def file_columns(
             misread_quotes=is_csv and misreads_quotes(source, file),
             broken_rows=is_csv and breaks_rows(source, file),
             commas=decimal_commas(source, file) if is_csv and by_names else frozenset(),
-            rounded=rounded_decimals(source, file) if is_csv and by_names else frozenset(),
+            rounded=_rounded(source, file),
             misencoded=is_csv and is_misencoded(source, file),
             unsaid_header=is_csv and begins_with_names(source, file),
         )
         for (file, span), types in zip(looked, every, strict=True)
         if types or not by_names
     ]
+
+
+def _rounded(source: Source, file: SourceFile) -> frozenset[str]:
+    if source.format == "json":
+        return rounded_json_decimals(source, file)
+    return rounded_decimals(source, file) if source.columns_by == "header" else frozenset()
 
 
 def _say_names(source: Source) -> bool:

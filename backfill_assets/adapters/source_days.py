@@ -27,7 +27,7 @@ MOST_FILES = 5_000
 MOST_BYTES = 64 * 1024 * 1024
 """So would reading more of a source's texts."""
 MOST_BYTES_OF_PARQUET = 16 * MOST_BYTES
-"""And reading a column of more Parquet files, where they do not say how far it reaches: it is some of them."""
+"""And reading a column of more Parquet files, which is a part of them, where they do not say how far it reaches."""
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 """What Spark and Hive call the folder of rows whose partition value is NULL."""
 _PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")

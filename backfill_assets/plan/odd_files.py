@@ -51,7 +51,7 @@ class FileColumns:
     commas: frozenset[str] = frozenset()
     """Decimals (in lower case) that it writes with a comma, of CSV that Spark reads with points."""
     rounded: frozenset[str] = frozenset()
-    """Decimals (in lower case) that it writes with more places after the point than are declared, of CSV."""
+    """Decimals (in lower case) that it writes with more places after the point than are declared, of CSV and JSON."""
     misencoded: bool = False
     """Whether it is CSV with bytes that are not UTF-8, of a source that says no encoding."""
     unsaid_header: bool = False
