@@ -46,6 +46,16 @@ def with_masks(
     return found
 
 
+def masked_as_well(model: Model, other: Model) -> Model:
+    """A model, of which is masked what either of two texts of it masks: nobody should see it, whichever runs."""
+    mask, more = ({c.lower() for c in each.mask} for each in (model, other))
+    return replace(
+        model,
+        mask=(*model.mask, *(c for c in other.mask if c.lower() not in mask)),
+        unmask={c: why for c, why in model.unmask.items() if c.lower() not in more},
+    )
+
+
 def with_faults_masked(project: Project, columns: Mapping[str, Collection[str]]) -> Project:
     """The project, with all columns masked of models that cannot be computed, and of what reads them, where anything
     that they read is masked: nobody knows which of their columns come from it. `columns`: of all their versions."""

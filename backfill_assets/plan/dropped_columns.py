@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from backfill_assets.core.errors import StateError
+from backfill_assets.core.masking import masked_as_well
 from backfill_assets.core.model import UNKNOWN, ColumnRef, Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import logic_of
@@ -49,7 +50,7 @@ def hidden_columns(shown: Environment, versions: VersionRecords) -> dict[str, tu
 
 def with_stored_definitions(project: Project, versions: VersionRecords) -> Project:
     """The project as builds need it: models with hidden columns by the definition of their version, under the audits,
-    the bounds and the pace that the code says."""
+    the grain, the bounds and the pace that the code says."""
     models = {n: _stored(project.models[n], versions[n, project.fingerprints[n]]) for n in project.hidden}
     return replace(project, models={**project.models, **models}) if models else project
 
@@ -104,8 +105,10 @@ def _is_there(project: Project, record: Version, ref: ColumnRef, versions: Versi
 
 def _stored(model: Model, record: Version) -> Model:
     return replace(
-        from_definition(model.name, record.version, record.definition),
+        masked_as_well(from_definition(model.name, record.version, record.definition), model),
         audits=model.audits,
+        grain=model.grain,
+        settle=model.settle,
         start=model.start,
         end=model.end,
         batch_size=model.batch_size,

@@ -10,7 +10,7 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.audits.reads import tables_read
 from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.intervals import Interval
-from backfill_assets.core.masking import with_masks
+from backfill_assets.core.masking import masked_as_well, with_masks
 from backfill_assets.core.model import ALL, ColumnRef, Model, Project
 from backfill_assets.core.readiness import with_readiness
 from backfill_assets.core.segments import logic_of
@@ -134,22 +134,12 @@ def _as_headers_say(model: Model, loaded: Model | None, shown: Interval | None) 
     when the version was first built. Where none is loaded, or it is by other days, an end that was passed is none.
     Nothing that is shown lies beyond the end."""
     if loaded:
-        model = _masked_as_well(replace(model, **{name: getattr(loaded, name) for name in _OF_NO_VERSION}), loaded)
+        model = masked_as_well(replace(model, **{name: getattr(loaded, name) for name in _OF_NO_VERSION}), loaded)
     if loaded and (loaded.cadence, loaded.time_zone) == (model.cadence, model.time_zone):
         model = replace(model, start=loaded.start, end=loaded.end)
     elif shown and model.end and model.end < shown.end:
         model = replace(model, end=None)
     return replace(model, start=min(model.start, shown.start)).reaching(shown.end) if shown else model
-
-
-def _masked_as_well(model: Model, loaded: Model) -> Model:
-    """The model, of which is masked what either masks: nobody should see it, whichever code is promoted."""
-    masked, more = _low(model.mask), _low(loaded.mask)
-    return replace(
-        model,
-        mask=(*model.mask, *(c for c in loaded.mask if c.lower() not in masked)),
-        unmask={c: why for c, why in model.unmask.items() if c.lower() not in more},
-    )
 
 
 def _by_text(project: Project, environment: Environment, versions: VersionRecords, record: Version) -> _Shown:

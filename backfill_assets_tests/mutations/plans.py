@@ -22,7 +22,7 @@ ROUTINE = (
     broken("what is still to come of a week stops no rollback", "promote/rollback_step.py", "never = never.until(max(days.over(now), model.calendar.over(now)))", "pass", "promote/test_headers_now.py"),
     broken("masks follow into published code", "plan/published.py", "m if _low(m.mask) == _low(masked[n].mask) else masked[n]", "m", "promote/test_headers_now.py"),
     broken("the grain that was promoted counts", "plan/published.py", "grain=model.grain if same else then.grain", "grain=model.grain", "plan/test_published.py"),
-    broken("what is masked by now is masked", "plan/published.py", "mask=(*model.mask, *(c for c in loaded.mask if c.lower() not in masked))", "mask=model.mask", "plan/test_published_code.py"),
+    broken("what is masked by now is masked", "core/masking.py", "mask=(*model.mask, *(c for c in other.mask if c.lower() not in mask))", "mask=model.mask", "plan/test_published_code.py"),
 )  # fmt: skip
 
 SAMPLES = (

@@ -72,6 +72,15 @@ def test_a_column_less_keeps_the_version() -> None:
     assert found.models["a"].code == "SELECT fewer"
 
 
+def test_what_the_code_says_of_its_rows_counts() -> None:
+    """The grain that they are held against, which is no part of the version, and what nobody should see of them."""
+    made = held(signed("ds", "id", "n"))
+    code = replace(made.models["a"], grain=("ds", "id", "n"), mask=("n",), settle=60.0)
+    made = replace(made, models={**made.models, "a": code})
+    model = with_stored_definitions(made, {("a", "a-old"): record(mask=["m"])}).models["a"]
+    assert (model.code, model.grain, model.mask, model.settle) == ("SELECT all", ("ds", "id", "n"), ("m", "n"), 60.0)
+
+
 @pytest.mark.parametrize(
     "own",
     [
