@@ -58,7 +58,10 @@ def _after_the_point(value: object) -> int:
     """
     try:
         number = value if isinstance(value, Decimal) else Decimal(value) if isinstance(value, str) else Decimal(0)
-        exponent = number.normalize().as_tuple().exponent
     except InvalidOperation:
         return 0
-    return max(0, -exponent) if isinstance(exponent, int) else 0
+    _, digits, exponent = number.as_tuple()
+    if not isinstance(exponent, int):
+        return 0
+    text = "".join(map(str, digits))
+    return max(0, -exponent - (len(text) - len(text.rstrip("0"))))

@@ -52,11 +52,15 @@ def session_conf(root: Path, settings: Settings, sources: Sequence[str] | None =
     """The Spark configuration folder of a project's sessions: that with `s3/` where its warehouse or a source is in a
     bucket, unless its own `spark:` has a way there, which that folder would get between. `sources`: where they are, as
     far as somebody has read that."""
-    packages = filter(None, settings.spark.get("spark.jars.packages", "").split(","))
+    packages = map(str.strip, settings.spark.get("spark.jars.packages", "").split(","))
     own = any(name.startswith("spark.hadoop.fs.s3") for name in settings.spark)
-    own = own or any(not package.strip().startswith("org.apache.spark:") for package in packages)
+    own = own or any(package and not _OF_FORMATS.match(package) for package in packages)
     places = (settings.warehouse, *(source_places(root) if sources is None else sources))
     return conf_dir(root, s3=not own and any(map(is_s3, places)))
+
+
+_OF_FORMATS = re.compile(r"org\.apache\.spark:spark-(avro|protobuf)_")
+"""Packages that read formats, and know no bucket."""
 
 
 def _with_s3(folder: Path, s3: bool) -> Path:

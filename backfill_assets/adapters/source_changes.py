@@ -218,8 +218,8 @@ def _files(source: Source, root: str, known: KnownDays | None) -> SourceHistory:
 
 
 def _touched(source: Source, file: SourceFile, span: Ranges | None) -> Ranges | None:
-    """The days that rows of a file are of. Of rows without a time nobody knows it: a query may read them by another
-    column (`coalesce(at, loaded_at)`)."""
+    """The days that rows of a file are of. Where all of them are without a time nobody knows it: a query may read them
+    by another column (`coalesce(at, loaded_at)`)."""
     if span is None:
         return _days_by_name(file)
     if not span and source.format == "parquet":

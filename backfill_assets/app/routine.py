@@ -18,7 +18,7 @@ from backfill_assets.app.plan import find_odd_files, plan_request
 from backfill_assets.app.promote import Promoted
 from backfill_assets.app.release import mover
 from backfill_assets.app.watch import find_outdated, find_unsettled
-from backfill_assets.contracts.publish import promoted_audits
+from backfill_assets.contracts.publish import promoted_headers
 from backfill_assets.core.errors import BackfillError, PlanError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.away import find_away, not_extended
@@ -145,7 +145,7 @@ def published_context(context: Context) -> Context:
     Raises StateError, PlanError when a stored definition cannot be executed.
     """
     shown = context.control.environments.read(context.environment)
-    audits = promoted_audits(context.control, context.environment)
+    audits = promoted_headers(context.control, context.environment)
     project = published(context.project, shown, context.control.versions.all(), audits)
     project = not_extended(project, find_away(project, context.pins))
     return replace(context, project=project, keeps_older=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.adapters.foreign_table import adopted_tables
 from backfill_assets.app.context import Context
 from backfill_assets.audits.digest import audits_digest
-from backfill_assets.contracts.publish import promoted_audits
+from backfill_assets.contracts.publish import promoted_headers
 from backfill_assets.core.errors import BackfillError
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
@@ -172,7 +172,7 @@ def look_at_sources(context: Context, facts: Facts | None = None) -> WatchFacts:
     records = context.control.versions.all()
     recorded = all((name, pointer.version) in records for name, pointer in shown.pointers.items())
     versions = shown.versions
-    audits = promoted_audits(context.control, context.environment)
+    audits = promoted_headers(context.control, context.environment)
     as_shown = replace(context.project, fingerprints={**context.project.fingerprints, **versions})
     # a missing record is a finding
     project = published(context.project, shown, records, audits) if recorded else as_shown

@@ -11,16 +11,14 @@ from backfill_assets.contracts.contract import Contract, promised, published_con
 from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.core.intervals import utc
 from backfill_assets.core.model import Project
-from backfill_assets.project.stored import AuditsThen, audits_from_json, audits_json
+from backfill_assets.project.stored import HeaderThen, audits_from_json, audits_json
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 
 AUDITS = "audits"
 """Where a stored contract keeps the audits; those of earlier releases do not."""
-GRAIN = "spelled_grain"
-"""And the grain, as the header writes it."""
-END = "end"
-"""And where the model ends; empty: nowhere."""
+GRAIN, MASK, START, END, UNTIL = "spelled_grain", "mask", "start", "end", "until"
+"""And what else the header says that is no part of the version, and how far the model was shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,25 +49,31 @@ def publish_contracts(
 ) -> None:
     """After a promotion: record under which contracts these models are shown, and with which audits, where that is not
     known already."""
-    contracts, known = read_contracts(project, control, shown), promoted_audits(control, shown.name)
+    contracts, known = read_contracts(project, control, shown), promoted_headers(control, shown.name)
     versions = control.versions.all()
 
-    def said(name: str) -> dict[str, object]:
+    def said(name: str, until: datetime) -> dict[str, object]:
         model = project.models[name]
         end = model.end.isoformat() if model.end else ""
-        return {AUDITS: audits_json(model.audits), GRAIN: list(model.grain), END: end}
+        return {
+            AUDITS: audits_json(model.audits), GRAIN: list(model.grain), MASK: list(model.mask),
+            START: model.start.isoformat(), END: end, UNTIL: until.isoformat(),
+        }  # fmt: skip
 
     def news(name: str, version: str) -> bool:
         record, model = versions.get((name, version)), project.models[name]
-        then = known.get((name, version)) or (AuditsThen.of(record.definition) if record else None)
-        if then is None or contracts.old[name] != contracts.new[name] or then.end != model.end:
+        then = known.get((name, version)) or (HeaderThen.of(record.definition) if record else None)
+        if then is None or contracts.old[name] != contracts.new[name]:
             return True
-        return not _alike(audits_json(then.audits), audits_json(model.audits))
+        if (then.start, then.end, then.grain) != (model.start, model.end, model.grain):
+            return True
+        masks = {c.lower() for c in then.mask} == {c.lower() for c in model.mask}
+        return not masks or not _alike(audits_json(then.audits), audits_json(model.audits))
 
     control.contracts.append(
         shown.name,
         {
-            (name, pointer.version): to_plain(contracts.new[name]) | said(name)
+            (name, pointer.version): to_plain(contracts.new[name]) | said(name, pointer.segments[-1].interval.end)
             for name, pointer in shown.pointers.items()
             if name in models and project.fingerprints.get(name) == pointer.version and news(name, pointer.version)
         },
@@ -77,14 +81,15 @@ def publish_contracts(
     )
 
 
-def promoted_audits(control: Control, environment: str) -> dict[tuple[str, str], AuditsThen]:
-    """The audits that versions were promoted with last, by (model, version), where they are not those of its record."""
+def promoted_headers(control: Control, environment: str) -> dict[tuple[str, str], HeaderThen]:
+    """The headers that versions were promoted with last, by (model, version), where they are not that of its record."""
     kept = control.contracts.read(environment)
     return {
-        key: AuditsThen(
+        key: HeaderThen(
             audits=audits_from_json(document[AUDITS]),
-            grain=tuple(document.get(GRAIN) or document.get("grain") or ()),
-            end=utc(document[END]) if document.get(END) else None,
+            grain=tuple(document.get(GRAIN) or ()),
+            mask=tuple(document.get(MASK) or ()),
+            **{name: utc(document[name]) if document.get(name) else None for name in (START, END, UNTIL)},
         )
         for key, document in kept.items()
         if AUDITS in document

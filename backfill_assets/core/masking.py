@@ -46,12 +46,14 @@ def with_masks(
     return found
 
 
-def masked_as_well(model: Model, other: Model) -> Model:
-    """A model, of which is masked what either of two texts of it masks: nobody should see it, whichever runs."""
-    mask, more = ({c.lower() for c in each.mask} for each in (model, other))
+def masked_as_well(model: Model, columns: Collection[str]) -> Model:
+    """A model, of which these columns are masked as well, whatever its header lifts."""
+    mask, more = {c.lower() for c in model.mask}, {c.lower() for c in columns}
+    if more <= mask:
+        return model
     return replace(
         model,
-        mask=(*model.mask, *(c for c in other.mask if c.lower() not in mask)),
+        mask=(*model.mask, *(c for c in dict.fromkeys(columns) if c.lower() not in mask)),
         unmask={c: why for c, why in model.unmask.items() if c.lower() not in more},
     )
 

@@ -71,7 +71,7 @@ def days_gone(project: Project, facts: Facts, name: str, publish: Ranges) -> Ran
     if pointer is None:
         return NOTHING
     if not other_days(project, facts, name):
-        if facts.shown.cadences.get(name, model.cadence.value) == model.cadence.value or name not in facts.standing:
+        if facts.shown.cadences.get(name) in (None, "", model.cadence.value) or name not in facts.standing:
             return NOTHING
         return facts.standing[name].partial - publish - model.expected(facts.now)
     then = replace(model.calendar, time_zone=facts.shown.zones[name])

@@ -6,11 +6,11 @@ to compute all of them, so that whoever goes back finds them. See decision 0031.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from backfill_assets.core.errors import StateError
-from backfill_assets.core.masking import masked_as_well
+from backfill_assets.core.masking import is_masked, masked_as_well
 from backfill_assets.core.model import UNKNOWN, ColumnRef, Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import logic_of
@@ -51,7 +51,9 @@ def hidden_columns(shown: Environment, versions: VersionRecords) -> dict[str, tu
 def with_stored_definitions(project: Project, versions: VersionRecords) -> Project:
     """The project as builds need it: models with hidden columns by the definition of their version, under the audits,
     the grain, the bounds and the pace that the code says."""
-    models = {n: _stored(project.models[n], versions[n, project.fingerprints[n]]) for n in project.hidden}
+    tables = (*project.sources.values(), *project.models.values())
+    masked = {table.name: {c.lower() for c in table.mask} for table in tables}
+    models = {n: _stored(project.models[n], versions[n, project.fingerprints[n]], masked) for n in project.hidden}
     return replace(project, models={**project.models, **models}) if models else project
 
 
@@ -82,7 +84,7 @@ def _dropped(project: Project, name: str, record: Version, versions: VersionReco
     if not all(_is_there(project, record, ref, versions) for ref in reads):
         return ()
     try:
-        _stored(model, record)
+        _stored(model, record, {})
     except StateError:
         return ()
     return dropped
@@ -103,9 +105,14 @@ def _is_there(project: Project, record: Version, ref: ColumnRef, versions: Versi
     return then is not None and now is not None and then.signature.columns.get(ref.column) == now
 
 
-def _stored(model: Model, record: Version) -> Model:
+def _stored(model: Model, record: Version, masked: Mapping[str, Collection[str]]) -> Model:
+    """The model of a record; `masked`: the columns of each table, in lower case, that nobody should see."""
+    reads = record.signature.column_reads.items()
+    more = [
+        column for column, refs in reads if any(is_masked(ref, masked) for ref in refs) if column not in model.unmask
+    ]
     return replace(
-        masked_as_well(from_definition(model.name, record.version, record.definition), model),
+        masked_as_well(from_definition(model.name, record.version, record.definition), (*model.mask, *more)),
         audits=model.audits,
         grain=model.grain,
         settle=model.settle,

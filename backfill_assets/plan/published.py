@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from graphlib import TopologicalSorter
 
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.audits.reads import tables_read
 from backfill_assets.core.errors import PlanError, StateError
-from backfill_assets.core.intervals import Interval
 from backfill_assets.core.masking import masked_as_well, with_masks
 from backfill_assets.core.model import ALL, ColumnRef, Model, Project
 from backfill_assets.core.readiness import with_readiness
@@ -18,7 +18,7 @@ from backfill_assets.plan.changed_texts import same_text
 from backfill_assets.plan.dropped_columns import hidden_columns
 from backfill_assets.project.stored import (
     UNSAID,
-    AuditsThen,
+    HeaderThen,
     declared_otherwise,
     described,
     from_definition,
@@ -26,15 +26,17 @@ from backfill_assets.project.stored import (
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.versions import Version, VersionRecords, beside
 
-_OF_NO_VERSION = ("settle", "ready", "batch_size", "batch_concurrency", "retries", "timeout", "pool")
-"""What of a header says nothing of rows, but its first and last day and what is masked."""
+_OF_NO_DAYS = ("settle", "retries", "timeout", "pool")
+"""What is no part of a version, but what is masked and what rows are held against."""
+_OF_DAYS = ("ready", "batch_size", "batch_concurrency")
+"""What is neither, and means something else by days of another cadence or zone; so do the first and the last day."""
 
 
 def published(
     project: Project,
     environment: Environment,
     versions: VersionRecords,
-    audits: Mapping[tuple[str, str], AuditsThen] | None = None,
+    audits: Mapping[tuple[str, str], HeaderThen] | None = None,
 ) -> Project:
     """The project with every model as the environment shows it, by its stored definition where the code says another.
 
@@ -114,32 +116,41 @@ def _shown(
     environment: Environment,
     versions: VersionRecords,
     record: Version,
-    promoted: AuditsThen | None,
+    promoted: HeaderThen | None,
 ) -> _Shown:
     """The model of this version; `promoted`: the audits that it was promoted with last (None: those of the record)."""
     by_text = _by_text(project, environment, versions, record)
     model, loaded = by_text.model, project.models.get(record.model)
-    then = promoted or AuditsThen.of(record.definition)
-    if then is not None and audits_digest(with_then := held_against(model, then)) != audits_digest(model):
-        model = with_then
-    if not by_text.own:
-        pointer = environment.pointers[record.model]
-        model = replace(model, end=promoted.end) if promoted else model
-        model = _as_headers_say(model, loaded, (pointer.covers - pointer.older.covers).span)
+    then = promoted or HeaderThen.of(record.definition)
+    if then is not None:
+        if audits_digest(with_then := held_against(model, then)) != audits_digest(model):
+            model = with_then
+        model = masked_as_well(model, then.mask)  # nobody should see what any of them masks
+    pointer = environment.pointers[record.model]
+    every, shown = pointer.covers.span, (pointer.covers - pointer.older.covers).span
+    if every is not None and shown is not None:
+        if not by_text.own:
+            model = _as_headers_say(model, loaded, then, shown.end)
+        # Nothing that is shown lies before its start or after its end; nothing of it comes before older logic.
+        start = max(min(model.start, shown.start), every.start if pointer.older else model.start)
+        model = (model if start == model.start else replace(model, start=start)).reaching(shown.end)
     return replace(by_text, model=model, redeclared=by_text.redeclared or _redeclared(project, model, record))
 
 
-def _as_headers_say(model: Model, loaded: Model | None, shown: Interval | None) -> Model:
-    """The model of a record with what is no part of its version as the loaded header says: the record says what was so
-    when the version was first built. Where none is loaded, or it is by other days, an end that was passed is none.
-    Nothing that is shown lies beyond the end."""
-    if loaded:
-        model = masked_as_well(replace(model, **{name: getattr(loaded, name) for name in _OF_NO_VERSION}), loaded)
-    if loaded and (loaded.cadence, loaded.time_zone) == (model.cadence, model.time_zone):
-        model = replace(model, start=loaded.start, end=loaded.end)
-    elif shown and model.end and model.end < shown.end:
-        model = replace(model, end=None)
-    return replace(model, start=min(model.start, shown.start)).reaching(shown.end) if shown else model
+def _as_headers_say(model: Model, loaded: Model | None, then: HeaderThen | None, shown: datetime) -> Model:
+    """The model of a record, which says what was so at first, with what is no part of its version as the loaded header
+    says. By days of another kind some of that means something else: it is as it was promoted last. An earlier start
+    waits for its promotion; an end is none any more where more is `shown` than was when it was promoted."""
+    if then is not None and then.until:
+        model = replace(model, start=then.start or model.start, end=then.end)
+    if loaded is not None:
+        model = masked_as_well(replace(model, **{name: getattr(loaded, name) for name in _OF_NO_DAYS}), loaded.mask)
+    if loaded is not None and (loaded.cadence, loaded.time_zone) == (model.cadence, model.time_zone):
+        own = {name: getattr(loaded, name) for name in _OF_DAYS}
+        return replace(model, **own, start=max(model.start, loaded.start), end=loaded.end)
+    until = then.until if then else None
+    passed = model.end is not None and shown > max(model.end, until or model.end)
+    return replace(model, end=None) if passed else model
 
 
 def _by_text(project: Project, environment: Environment, versions: VersionRecords, record: Version) -> _Shown:
@@ -219,7 +230,6 @@ def _reads_as_shown(project: Project, environment: Environment, model: Model) ->
     return all(project.fingerprints[u.name] == shown.get(u.name) for u in model.upstreams if u.name in project.models)
 
 
-def held_against(model: Model, then: AuditsThen) -> Model:
-    """The model with these audits, and this grain: in the letters that it writes where it is the same."""
-    same = not then.grain or {c.lower() for c in then.grain} == {c.lower() for c in model.grain}
-    return replace(model, audits=then.audits, grain=model.grain if same else then.grain)
+def held_against(model: Model, then: HeaderThen) -> Model:
+    """The model with these audits, and this grain, as it was written then: digests of audits have it."""
+    return replace(model, audits=then.audits, grain=then.grain or model.grain)

@@ -64,7 +64,19 @@ def _options(value: object) -> object:
     return {(name := text(k)): _sign(v) if name.lower() in _SIGNS else setting(v) for k, v in value.items()}
 
 
-_SIGNS = frozenset({"sep", "delimiter", "quote", "escape", "comment", "linesep", "nullvalue", "emptyvalue"})
+_SIGNS = frozenset(
+    {
+        "sep",
+        "delimiter",
+        "quote",
+        "escape",
+        "chartoescapequoteescaping",
+        "comment",
+        "linesep",
+        "nullvalue",
+        "emptyvalue",
+    }
+)
 """Options that say with which signs a file is written."""
 
 

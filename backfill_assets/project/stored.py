@@ -33,22 +33,28 @@ _UNREAD = ("helpers", "same_as", "allow_nondeterministic")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditsThen:
-    """The audits of a model at some time, and what else its header said that is no part of its version: the grain that
-    its rows were held against, and where it ended."""
+class HeaderThen:
+    """What a model's header said at some time of what is no part of its version."""
 
     audits: tuple[Audit, ...]
     grain: tuple[str, ...]
+    """What its rows were held against; empty: not known."""
+    mask: tuple[str, ...] = ()
+    start: datetime | None = None
+    """None: not known."""
     end: datetime | None = None
+    until: datetime | None = None
+    """How far it was shown then; None: not known, nor where it ended."""
 
     @classmethod
-    def of(cls, definition: Mapping[str, object]) -> AuditsThen | None:
-        """Those of a version's record; None where an earlier release made it, and it does not say them."""
+    def of(cls, definition: Mapping[str, object]) -> HeaderThen | None:
+        """That of a version's record; None where an earlier release made it, and it does not say it."""
         if "audits" not in definition:
             return None
         said = cast("Mapping[str, Any]", definition)
-        end = utc(said["end"]) if said.get("end") else None
-        return cls(audits=audits_from_json(said["audits"]), grain=tuple(said["grain"]), end=end)
+        start, end = (utc(said[name]) if said.get(name) else None for name in ("start", "end"))
+        mask, grain = tuple(said.get("mask") or ()), tuple(said["grain"])
+        return cls(audits=audits_from_json(said["audits"]), grain=grain, mask=mask, start=start, end=end)
 
 
 def to_definition(model: Model) -> dict[str, object]:

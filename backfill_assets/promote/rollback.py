@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from backfill_assets.audits.digest import audits_digest
-from backfill_assets.contracts.publish import promoted_audits
+from backfill_assets.contracts.publish import promoted_headers
 from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.errors import BackfillError, PromotionError, StateError
 from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
@@ -21,7 +21,7 @@ from backfill_assets.plan.older_sources import History, came_between
 from backfill_assets.plan.published import held_against, published
 from backfill_assets.plan.stages import AuditStage, Build, Plan, Request, Stage
 from backfill_assets.plan.taking_out import TakingOut, taking_out
-from backfill_assets.project.stored import UNSAID, AuditsThen
+from backfill_assets.project.stored import UNSAID, HeaderThen
 from backfill_assets.promote.mismatches import mismatches
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.rollback_reads import ReadApart, apart_after
@@ -103,7 +103,7 @@ def propose_rollback(
     releases, versions = control.releases.all(environment), control.versions.all()
     records = _Records(
         project=project, control=control, log=log, now=now, seen=seen, releases=releases, versions=versions,
-        audits=promoted_audits(control, environment),
+        headers=promoted_headers(control, environment),
     )  # fmt: skip
     target = rollback_target(project, seen, releases, release=release, select=select, exact=exact)
     way = _way(records, target)
@@ -141,7 +141,7 @@ class _Records:
     seen: Environment
     releases: Sequence[Release]
     versions: VersionRecords
-    audits: Mapping[tuple[str, str], AuditsThen]
+    headers: Mapping[tuple[str, str], HeaderThen]
     """Those that versions were promoted with last, where they are not those of their records."""
 
 
@@ -196,11 +196,13 @@ def _step(records: _Records, target: Target, entries: EntriesByVersion, name: st
         return RollbackStep(model=name, shown=shown, older=None)
     versions, log, now = records.versions, records.log, records.now
     model = model_then(records.project, versions, name, then.version)
-    if model and (audits := records.audits.get((name, then.version))):
-        model = held_against(model, audits)
+    record = versions.get((name, then.version))
+    header = records.headers.get((name, then.version)) or (HeaderThen.of(record.definition) if record else None)
+    if model and header:
+        model = held_against(model, header)
     older = _without_parts(then, model, entries, log, now)
     mine = entries.get((name, then.version), [])
-    record, newer = versions.get((name, then.version)), versions.get((name, shown.version)) if shown else None
+    newer = versions.get((name, shown.version)) if shown else None
     days = Calendar.of_definition(newer.definition) if newer else None
     return rollback_step(model, shown, older, record, mine, log, now, days)
 
@@ -223,7 +225,7 @@ def _lost(records: _Records, way: _Way, follows: Mapping[str, Version], history:
     steps, after = way.steps, way.after
     versions = {**records.versions, **{(v.model, v.version): v for v in follows.values()}}
     try:
-        as_it_was = published(project, after, versions, records.audits)
+        as_it_was = published(project, after, versions, records.headers)
         as_it_was, problem = _reaching(as_it_was, steps), None
     except BackfillError as error:
         as_it_was, problem = None, error

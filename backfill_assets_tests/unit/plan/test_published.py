@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from backfill_assets.build.apply import apply
-from backfill_assets.contracts.publish import promoted_audits, publish_contracts
+from backfill_assets.contracts.publish import promoted_headers, publish_contracts
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.model import Audit, ColumnRef, Model, Project, Signature
 from backfill_assets.plan.published import published
@@ -35,7 +35,7 @@ def names(world: World, code: Model) -> list[str]:
 
 def as_shown(world: World, code: Model) -> Project:
     shown = world.control.environments.read("prod")
-    audits = promoted_audits(world.control, "prod")
+    audits = promoted_headers(world.control, "prod")
     return published(a_project(code), shown, world.control.versions.all(), audits)
 
 

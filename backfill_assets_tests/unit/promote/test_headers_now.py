@@ -10,19 +10,23 @@ from typing import Any
 
 import pytest
 
+from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.rollback import plan_rollback
 from backfill_assets.app.routine import published_context
 from backfill_assets.app.watch import look_at_sources
 from backfill_assets.audits.digest import audits_digest
+from backfill_assets.build.apply import apply
 from backfill_assets.contracts.publish import publish_contracts
-from backfill_assets.core.model import Audit
+from backfill_assets.core.model import Audit, Model
+from backfill_assets.plan.dropped_columns import with_stored_definitions
+from backfill_assets.plan.stages import Request
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets.watch.late import late_sources
 from backfill_assets_tests.fakes import Cell, a_model, a_project, days
 from backfill_assets_tests.projects import small_project
 from backfill_assets_tests.unit.promote.rollback_world import ProjectHistory
-from backfill_assets_tests.unit.promote.test_routine_beside_older import edit, later, shown_until
+from backfill_assets_tests.unit.promote.test_routine_beside_older import edit, forward, later, shown_until
 from backfill_assets_tests.unsparked import build, extend, promoted, prove, unsparked
 
 FIRST = a_model("a", "raw")
@@ -60,13 +64,14 @@ def test_an_end_that_was_taken_out_stops_no_rollback() -> None:
     assert ended.obstacles == () and ended.moved is not None and history.shown()["a"].endswith("2024-01-12")
 
 
-def test_late_rows_of_what_is_shown_are_told(tmp_path: Path) -> None:
-    """Also of days after an end that newer code says."""
+@pytest.mark.parametrize("text", ["sum(amount)", "2 * sum(amount)"])
+def test_late_rows_of_what_is_shown_are_told(tmp_path: Path, text: str) -> None:
+    """Also of days after an end that the loaded header says, of the published code and of newer one."""
     root = small_project(tmp_path, days=9)
     edit(root / "sources.yml", "format: csv\n", "format: csv\n    time_column: at\n")
     promoted(root)
     daily, late = root / "models" / "daily.sql", root / "data" / "events" / "2024-01-07.csv"
-    edit(daily, "sum(amount)", "2 * sum(amount)")
+    edit(daily, "sum(amount)", text)
     edit(daily, "start: 2024-01-01\n", "start: 2024-01-01\nend: 2024-01-05\n")
     late.write_text(late.read_text() + "999,2024-01-07T05:00:00Z,a,1.00\n")
     soon = late.stat().st_mtime + 5
@@ -154,3 +159,124 @@ def test_days_that_become_weeks_and_days_again(tmp_path: Path) -> None:
             assert not back.losses and not back.obstacles
         assert promote_plan(place, plan=stored).verdict.open
         assert shown_until(root) == until
+
+
+STRICT = replace(FIRST, audits=(Audit(name="strict", kind="range", arguments={"column": "id", "min": 1}),))
+
+
+@pytest.mark.parametrize("built", [False, True])
+def test_a_rollback_is_judged_by_no_audits_that_nobody_promoted(built: bool) -> None:
+    """The older version's text is loaded again, without its audits: what was built since passed none that counts."""
+    history = ProjectHistory(STRICT)
+    history.release()
+    history.change(a="2")
+    history.release()
+    history.a_day()
+    history.models = (replace(STRICT, audits=()),)
+    history.change()
+    if built:
+        plan = history.world.plan(Request(), history.now)
+        apply(history.world.bench(patches=plan.patches), plan)
+    [step] = history.look()[0].steps
+    assert step.lacks and not step.taken
+    assert history.back().moved is not None
+
+
+def alone(tmp_path: Path) -> tuple[Path, Path]:
+    """A project of one model, promoted, and its file."""
+    root = small_project(tmp_path, days=9)
+    (root / "models" / "running.sql").unlink()
+    return promoted(root), root / "models" / "daily.sql"
+
+
+def shown_as(root: Path) -> Model:
+    return published_context(unsparked(root)).project.models["daily"]
+
+
+@pytest.mark.parametrize("then", ["gone", "other", "same"])
+def test_what_was_promoted_as_masked_stays_so(tmp_path: Path, then: str) -> None:
+    """Masks are no part of a version: its record may not have them. Who takes one out has that promoted."""
+    root, daily = alone(tmp_path)
+    edit(daily, "grain:", "mask: [total]\ngrain:")
+    promoted(root)
+    if then == "gone":
+        daily.rename(daily.with_name("other.sql"))
+    else:
+        edit(daily, "mask: [total]\n", "")
+        edit(daily, "sum(amount)", "sum(amount)" if then == "same" else "2 * sum(amount)")
+    assert "total" in shown_as(root).mask
+    if then == "same":
+        assert "total" not in shown_as(promoted(root)).mask
+
+
+def test_an_end_below_what_is_shown_was_promoted(tmp_path: Path) -> None:
+    """It was not passed since, and holds when the file is gone."""
+    root, daily = alone(tmp_path)
+    edit(daily, "start: 2024-01-01\n", "start: 2024-01-01\nend: 2024-01-06\n")
+    promoted(root)
+    daily.rename(daily.with_name("other.sql"))
+    later(root, 12)
+    before = shown_until(root)
+    assert extend(unsparked(root)) == () and shown_until(root) == before
+
+
+def test_other_days_have_their_own_pace(tmp_path: Path) -> None:
+    root, daily = alone(tmp_path)
+    own = shown_as(root)
+    edit(daily, "sum(amount)", "2 * sum(amount)")
+    edit(daily, "batch_size: 1\n", "batch_size: 30\ncadence: weekly\nready: '0 6 1 * *'\nretries: 9\n")
+    found = shown_as(root)
+    assert (found.batch_size, found.ready, found.retries) == (own.batch_size, own.ready, 9)
+
+
+@pytest.mark.parametrize(("text", "begins"), [("sum(amount)", "2024-01-01"), ("2 * sum(amount)", "2024-01-04")])
+def test_an_earlier_start_of_newer_code_waits(tmp_path: Path, text: str, begins: str) -> None:
+    """Else its days would be built by the older code, which nobody asked for."""
+    root = small_project(tmp_path, days=9)
+    (root / "models" / "running.sql").unlink()
+    daily = root / "models" / "daily.sql"
+    edit(daily, "start: 2024-01-01\n", "start: 2024-01-04\n")
+    promoted(root)
+    edit(daily, "start: 2024-01-04\n", "start: 2024-01-01\n")
+    edit(daily, "sum(amount)", text)
+    assert f"{shown_as(root).start:%Y-%m-%d}" == begins
+
+
+@pytest.mark.parametrize("start", ["2023-12-28", "2024-01-20"])
+@pytest.mark.parametrize("text", ["2 * sum(amount)", "3 * sum(amount)"])
+def test_no_new_logic_before_the_older(tmp_path: Path, start: str, text: str) -> None:
+    """A change was made forward only: whatever start is loaded, its days follow those of the older logic."""
+    root = forward(tmp_path)
+    daily = root / "models" / "daily.sql"
+    edit(daily, "2 * sum(amount)", text)
+    edit(daily, "start: 2024-01-01\n", f"start: {start}\n")
+    later(root, 11)
+    extend(unsparked(root))
+    shown = unsparked(root).control.environments.read("prod").pointers["daily"]
+    assert str(shown.covers) == "2024-01-01..2024-01-11" and str(shown.older.covers) == "2024-01-01..2024-01-08"
+
+
+@pytest.mark.parametrize("grain", ["[kind, ds]", "[ds, KIND]"])
+def test_a_grain_in_another_order_is_none_that_was_promoted(tmp_path: Path, grain: str) -> None:
+    """What is shown was audited by it as it was written."""
+    root, daily = alone(tmp_path)
+    edit(daily, "grain: [ds, kind]", f"grain: {grain}")
+    assert not plan_request(published_context(unsparked(root)), resume=False).work
+    promoted(root)
+    edit(daily, "sum(amount)", "2 * sum(amount)")
+    assert not plan_request(published_context(unsparked(root)), resume=False).work
+
+
+def test_a_column_that_goes_on_unseen_is_masked(tmp_path: Path) -> None:
+    """The code has it no more, its version goes on with it, and its source is masked by now."""
+    root = small_project(tmp_path, days=9)
+    (root / "models" / "running.sql").unlink()
+    daily = root / "models" / "daily.sql"
+    edit(daily, "sum(amount) AS total", "sum(amount) AS total, max(id) AS contact")
+    promoted(root)
+    edit(daily, ", max(id) AS contact", "")
+    edit(root / "sources.yml", "format: csv\n", "format: csv\n    mask: [id]\n")
+    place = unsparked(root)
+    assert place.project.hidden
+    made = with_stored_definitions(place.project, place.control.versions.all()).models["daily"]
+    assert "contact" in made.code and "contact" in made.mask
