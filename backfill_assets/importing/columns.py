@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from typing import Any, cast
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -36,8 +37,10 @@ def qualified(tree: exp.Query, tables: Mapping[str, Mapping[str, str]]) -> exp.Q
     schema = MappingSchema(normalize=False, dialect="spark")
     for name, columns in tables.items():
         if columns:
-            kinds = {c.lower(): exp.DataType.build(t or "unknown", dialect="spark") for c, t in columns.items()}
-            schema.add_table(flat(name), kinds, match_depth=False)
+            # As a text a name would be parsed: up to a semicolon.
+            names = {c: exp.to_identifier(c.lower(), quoted=True) for c in columns}
+            kinds = {names[c]: exp.DataType.build(t or "unknown", dialect="spark") for c, t in columns.items()}
+            schema.add_table(flat(name), cast(Any, kinds), match_depth=False)
     try:
         found = qualify(
             copy, schema=schema, dialect="spark", validate_qualify_columns=False, quote_identifiers=False,
