@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from codecs import getincrementaldecoder
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from io import StringIO
@@ -38,7 +38,6 @@ class Dialect:
     """How a source's CSV files are written, by Spark's options of the reader."""
 
     separator: str
-    """The sign itself: a tab may be written as an escape."""
     quote: str
     escape: str
     comment: str
@@ -51,7 +50,7 @@ class Dialect:
     @classmethod
     def of(cls, source: Source) -> Dialect:
         return cls(
-            separator=(source.option("sep") or source.option("delimiter", ",")).replace("\\t", "\t"),
+            separator=source.separator,
             quote=source.option("quote", '"'),
             escape=source.option("escape", "\\"),
             comment=source.option("comment"),
@@ -186,13 +185,17 @@ def decimal_commas(source: Source, file: SourceFile) -> frozenset[str]:
 def rounded_decimals(source: Source, file: SourceFile) -> frozenset[str]:
     """The columns of a file, as far as it is looked at, with numbers of more places after the point than their declared
     type has: Spark rounds them. Not of those that its folders hold, or where points are none of decimals."""
-    locale = source.option("locale", "en")
-    scales = {c.name.lower(): parts[1] for c in source.columns if (parts := decimal_parts(c.type))}
-    if not scales or locale.partition("-")[0] != "en":
+    if source.option("locale", "en").partition("-")[0] != "en":
         return frozenset()
-    places = _beginning(file, Dialect.of(source)).places
-    here = scales.keys() - {*file.folder_columns}
-    return frozenset(name for name in here if places.get(name, 0) > scales[name])
+    return finer_decimals(source, file, lambda: _beginning(file, Dialect.of(source)).places)
+
+
+def finer_decimals(source: Source, file: SourceFile, places: Callable[[], Mapping[str, int]]) -> frozenset[str]:
+    """The decimals (in lower case) of which the file has more `places` after the point than are declared, whatever its
+    format; not those that its folders hold. Nobody looks where none is declared."""
+    scales = {c.name.lower(): parts[1] for c in source.columns if (parts := decimal_parts(c.type))}
+    here, there = scales.keys() - {*file.folder_columns}, places() if scales else {}
+    return frozenset(name for name in here if there.get(name, 0) > scales[name])
 
 
 def is_misencoded(source: Source, file: SourceFile) -> bool:

@@ -8,10 +8,10 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any, cast
 
+from backfill_assets.adapters.csv_header import finer_decimals
 from backfill_assets.adapters.source_files import SourceFile
 from backfill_assets.core.model import Source
 from backfill_assets.project.object_store import UnreachableError
-from backfill_assets.sql.types import decimal_parts
 
 _BYTES = 16 * 1024
 """Of these the values are looked at."""
@@ -20,11 +20,9 @@ _BYTES = 16 * 1024
 def rounded_json_decimals(source: Source, file: SourceFile) -> frozenset[str]:
     """The columns (in lower case) of a file of JSON lines, as far as it is looked at, with such numbers, written as
     numbers or as texts. Not those within structs."""
-    scales = {c.name.lower(): parts[1] for c in source.columns if (parts := decimal_parts(c.type))}
-    if not scales or source.option("multiline").lower() == "true":
+    if source.option("multiline").lower() == "true":
         return frozenset()
-    places = _places(file)
-    return frozenset(name for name, scale in scales.items() if places.get(name, 0) > scale)
+    return finer_decimals(source, file, lambda: _places(file))
 
 
 @lru_cache(maxsize=100_000)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from backfill_assets.adapters.source_files import SourceFile
 from backfill_assets.core.model import Column
@@ -13,6 +13,9 @@ from backfill_assets.plan.odd_files import NANOSECONDS
 from backfill_assets.project.file_schema import Values, arrow_columns, arrow_type, arrow_values
 from backfill_assets.project.object_store import UnreachableError
 from backfill_assets.sql.wider_types import UNSIGNED
+
+Ends: TypeAlias = tuple[Any, Any] | tuple[()] | None
+"""The least and the largest value of a column; () where it is NULL in each row, None where nobody knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +29,8 @@ class Footer:
     values: Values
     """Those in its columns, with the types that the file says, one without a sign as such; "" where that is not known
     here."""
-    ends: tuple[Any, Any] | None
-    """The least and the largest value of the column that was asked about; None where it does not say them, or has
-    none."""
-    without: bool = False
-    """Whether it says that the column is NULL in each row."""
+    ends: Ends
+    """Of the column that was asked about, as far as it says them."""
 
 
 def parquet_footer(file: SourceFile, column: str | None) -> Footer | None:
@@ -65,9 +65,7 @@ def _footer(file: SourceFile, column: str) -> Footer | None:
     except (ArrowInvalid, UnicodeError):
         return None
     columns, values = _shared(*_told(said))
-    chunks = _chunks(said, column) if column else []
-    ends = _ends(chunks)
-    return Footer(rows=said.num_rows, columns=columns, values=values, ends=ends or None, without=ends == ())
+    return Footer(rows=said.num_rows, columns=columns, values=values, ends=_ends(said, column) if column else None)
 
 
 @lru_cache(maxsize=1_000)
@@ -100,16 +98,14 @@ def _type(type_: Any, older: bool) -> str | None:
     return str(type_) if str(type_) in UNSIGNED else arrow_type(type_)
 
 
-def _chunks(said: Any, column: str) -> list[Any]:
-    """What it says of each part of a column; nothing where it has none of that name."""
+def _ends(said: Any, column: str) -> Ends:
     places = [i for i in range(said.num_columns) if said.schema.column(i).path.lower() == column]
-    return [said.row_group(group).column(places[0]) for group in range(said.num_row_groups)] if places else []
-
-
-def _ends(chunks: Sequence[Any]) -> tuple[Any, Any] | tuple[()] | None:
+    if not places or not said.num_row_groups:
+        return None
     lows: list[Any] = []
     highs: list[Any] = []
-    for chunk in chunks:
+    for group in range(said.num_row_groups):
+        chunk = said.row_group(group).column(places[0])
         statistics = chunk.statistics
         if statistics is not None and statistics.has_null_count and statistics.null_count == chunk.num_values:
             continue
@@ -120,14 +116,12 @@ def _ends(chunks: Sequence[Any]) -> tuple[Any, Any] | tuple[()] | None:
             return None
         lows.append(low)
         highs.append(high)
-    if not chunks:
-        return None
     return (min(lows), max(highs)) if lows else ()
 
 
-def column_ends(file: SourceFile, column: str) -> tuple[Any, Any] | tuple[()] | None:
-    """The least and the largest value of a column in any letters, read from all of its rows: what older writers, and
-    Spark for its instants, say nothing of. () where each is NULL; None where it cannot be read."""
+def column_ends(file: SourceFile, column: str) -> Ends:
+    """Those of a column in any letters, read from all of its rows: what older writers, and Spark for its instants, say
+    nothing of."""
     try:
         return _column_ends(file, column)
     except UnreachableError:
@@ -137,7 +131,7 @@ def column_ends(file: SourceFile, column: str) -> tuple[Any, Any] | tuple[()] | 
 
 
 @lru_cache(maxsize=100_000)
-def _column_ends(file: SourceFile, column: str) -> tuple[Any, Any] | tuple[()] | None:
+def _column_ends(file: SourceFile, column: str) -> Ends:
     from pyarrow import ArrowException, compute
     from pyarrow.parquet import ParquetFile
 

@@ -18,6 +18,7 @@ from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Ranges, utc
 from backfill_assets.core.segments import Segment
+from backfill_assets.project.folder_types import NULL_FOLDER
 from backfill_assets.project.object_store import SCHEME, arrow_path, is_s3, raise_if_away
 from backfill_assets.promote.duckdb_views import PinnedFiles
 from backfill_assets.state.table_contents import changed_table_error
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyarrow.fs import FileSystem
 
-NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _HARMLESS = frozenset({"timestampNtz", "vacuumProtocolCheck", "v2Checkpoint"})
 """What Delta asks a reader to know that does not make its rows others than its files'."""
 

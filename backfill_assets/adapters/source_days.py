@@ -21,6 +21,7 @@ from backfill_assets.adapters.time_texts import OF_TYPE, span_of, time_pattern
 from backfill_assets.core.intervals import NOTHING, Ranges, utc
 from backfill_assets.core.model import Source
 from backfill_assets.plan.source_bytes import TimedFile
+from backfill_assets.project.folder_types import NULL_FOLDER
 
 MOST_FILES = 5_000
 """Looking at the footers of more Parquet files would make planning slow."""
@@ -28,8 +29,6 @@ MOST_BYTES = 64 * 1024 * 1024
 """So would reading more of a source's texts."""
 MOST_BYTES_OF_PARQUET = 16 * MOST_BYTES
 """And reading a column of more Parquet files, which is a part of them, where they do not say how far it reaches."""
-_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
-"""What Spark and Hive call the folder of rows whose partition value is NULL."""
 _PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
 _HARMLESS = {"mode", "inferschema", "columnnameofcorruptrecord", "samplingratio", "locale", *OF_TYPE.values()}
 _OF_CSV = (
@@ -183,7 +182,7 @@ def file_days(file: SourceFile, source: Source, *, read: str | None = None, colu
     for part in file.inside[:-1]:
         name, equals, value = part.partition("=")
         if equals and name.lower() == column:
-            return NOTHING if value == _NULL_FOLDER else value_span(unquote(value), unquote(value))
+            return NOTHING if value == NULL_FOLDER else value_span(unquote(value), unquote(value))
     if read is not None:
         return (csv_days if source.format == "csv" else json_days)(file, source, read)
     return _by_column(file, column, read=columns) if source.format == "parquet" else None
@@ -193,9 +192,9 @@ def _by_column(file: SourceFile, column: str, *, read: bool) -> Ranges | None:
     said = parquet_footer(file, column)
     if said is None:
         return None
-    if not said.rows or said.without:
+    if not said.rows:
         return NOTHING
-    ends = said.ends or (column_ends(file, column) if read else None)
+    ends = column_ends(file, column) if said.ends is None and read else said.ends
     return NOTHING if ends == () else value_span(*ends) if ends else None
 
 

@@ -145,8 +145,8 @@ def published_context(context: Context) -> Context:
     Raises StateError, PlanError when a stored definition cannot be executed.
     """
     shown = context.control.environments.read(context.environment)
-    audits = promoted_headers(context.control, context.environment)
-    project = published(context.project, shown, context.control.versions.all(), audits)
+    headers = promoted_headers(context.control, context.environment)
+    project = published(context.project, shown, context.control.versions.all(), headers)
     project = not_extended(project, find_away(project, context.pins))
     return replace(context, project=project, keeps_older=True)
 

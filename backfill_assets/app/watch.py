@@ -172,10 +172,10 @@ def look_at_sources(context: Context, facts: Facts | None = None) -> WatchFacts:
     records = context.control.versions.all()
     recorded = all((name, pointer.version) in records for name, pointer in shown.pointers.items())
     versions = shown.versions
-    audits = promoted_headers(context.control, context.environment)
+    headers = promoted_headers(context.control, context.environment)
     as_shown = replace(context.project, fingerprints={**context.project.fingerprints, **versions})
     # a missing record is a finding
-    project = published(context.project, shown, records, audits) if recorded else as_shown
+    project = published(context.project, shown, records, headers) if recorded else as_shown
     away = facts.sources.away if facts else find_away(project, context.pins)
     return _read_sources(context, not_extended(project, away), shown, facts)
 

@@ -6,11 +6,13 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from backfill_assets.contracts.contract import Contract, promised, published_contract
 from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.core.intervals import utc
 from backfill_assets.core.model import Project
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.project.stored import HeaderThen, audits_from_json, audits_json
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
@@ -52,28 +54,21 @@ def publish_contracts(
     contracts, known = read_contracts(project, control, shown), promoted_headers(control, shown.name)
     versions = control.versions.all()
 
-    def said(name: str, until: datetime) -> dict[str, object]:
-        model = project.models[name]
-        end = model.end.isoformat() if model.end else ""
-        return {
-            AUDITS: audits_json(model.audits), GRAIN: list(model.grain), MASK: list(model.mask),
-            START: model.start.isoformat(), END: end, UNTIL: until.isoformat(),
-        }  # fmt: skip
-
     def news(name: str, version: str) -> bool:
-        record, model = versions.get((name, version)), project.models[name]
+        record = versions.get((name, version))
         then = known.get((name, version)) or (HeaderThen.of(record.definition) if record else None)
         if then is None or contracts.old[name] != contracts.new[name]:
             return True
-        if (then.start, then.end, then.grain) != (model.start, model.end, model.grain):
-            return True
-        masks = {c.lower() for c in then.mask} == {c.lower() for c in model.mask}
-        return not masks or not _alike(audits_json(then.audits), audits_json(model.audits))
+        return not _alike(_stored(then), _stored(HeaderThen.now(project.models[name])))
+
+    def document(name: str, pointer: Pointer) -> dict[str, Any]:
+        until = pointer.segments[-1].interval.end.isoformat()
+        return to_plain(contracts.new[name]) | _stored(HeaderThen.now(project.models[name])) | {UNTIL: until}
 
     control.contracts.append(
         shown.name,
         {
-            (name, pointer.version): to_plain(contracts.new[name]) | said(name, pointer.segments[-1].interval.end)
+            (name, pointer.version): document(name, pointer)
             for name, pointer in shown.pointers.items()
             if name in models and project.fingerprints.get(name) == pointer.version and news(name, pointer.version)
         },
@@ -96,6 +91,17 @@ def promoted_headers(control: Control, environment: str) -> dict[tuple[str, str]
     }
 
 
+def _stored(header: HeaderThen) -> dict[str, object]:
+    """As a document has it, beside how far the model was shown."""
+    return {
+        AUDITS: audits_json(header.audits),
+        GRAIN: list(header.grain),
+        MASK: sorted(c.lower() for c in header.mask),
+        START: header.start.isoformat() if header.start else "",
+        END: header.end.isoformat() if header.end else "",
+    }
+
+
 def _alike(one: object, other: object) -> bool:
-    """Whether two lists of audits say the same; tuples are lists once they were stored."""
+    """Whether two of them say the same; tuples are lists once they were stored."""
     return json.dumps(one, sort_keys=True, default=str) == json.dumps(other, sort_keys=True, default=str)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from backfill_assets.core.model import ColumnRef, Model, Project, Source
@@ -14,7 +14,7 @@ HIDDEN = "***"
 
 _CLASS = re.compile(r"\[[A-Z][A-Z0-9_.]*\](?=\s)|[A-Za-z_][\w.]*(?:Error|Exception)(?=:)")
 
-Lineage = Mapping[str, tuple[ColumnRef, ...]]
+Lineage = Mapping[str, Collection[ColumnRef]]
 """Output column → the upstream columns that its values come from."""
 
 
@@ -29,14 +29,12 @@ def with_masks(
     `lineage` and `columns` (all names) are by model. Of a model without lineage every column counts as computed from
     all that it reads, but for its time column. What the header's `unmask` names, with a reason, is shown.
     """
-    masked = {name: {c.lower() for c in source.mask} for name, source in sources.items()}
+    masked = masked_columns(sources.values())
     found: dict[str, Model] = {}
     for name, model in models.items():
         mask = {c.lower() for c in model.mask}
         if lineage.get(name):
-            mask |= {
-                column.lower() for column, refs in lineage[name].items() if any(is_masked(ref, masked) for ref in refs)
-            }
+            mask |= computed_from(masked, lineage[name])
         elif any(masked.get(u.name) for u in model.upstreams):
             mask |= {c.lower() for c in columns.get(name, ())} - {model.time_column.lower()}
         mask -= {c.lower() for c in model.unmask}
@@ -44,6 +42,16 @@ def with_masks(
         spelled = {c.lower(): c for c in (*columns.get(name, ()), *model.mask)}
         found[name] = replace(model, mask=tuple(sorted(spelled.get(c, c) for c in mask)))
     return found
+
+
+def masked_columns(tables: Iterable[Source | Model]) -> dict[str, set[str]]:
+    """What is masked of each table, in lower case."""
+    return {table.name: {c.lower() for c in table.mask} for table in tables}
+
+
+def computed_from(masked: Mapping[str, Collection[str]], lineage: Lineage) -> set[str]:
+    """The output columns, in lower case, of which some of the value comes from what is masked by table."""
+    return {column.lower() for column, refs in lineage.items() if any(is_masked(ref, masked) for ref in refs)}
 
 
 def masked_as_well(model: Model, columns: Collection[str]) -> Model:

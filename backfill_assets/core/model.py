@@ -351,6 +351,11 @@ class Source:
         return next((value for key, value in self.options.items() if key.lower() == name), default)
 
     @property
+    def separator(self) -> str:
+        """What is between the values of its CSV files: a tab may be written as an escape."""
+        return (self.option("sep") or self.option("delimiter", ",")).replace("\\t", "\t")
+
+    @property
     def columns_by(self) -> Literal["name", "header", "place"]:
         """How its files' values go to its columns: by names that the format has. Those of CSV files by the file's
         header where it has one, unless `enforceSchema` says what else counts, and by their places where it has none."""

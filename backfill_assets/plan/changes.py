@@ -58,7 +58,8 @@ def without_days(project: Project, facts: Facts, name: str) -> tuple[str, ...]:
         then, now = facts.shown.zones[name] or "UTC", model.time_zone or "UTC"
         by = f"by days of {then} is shown no more: by those of {now}"
         if not said:
-            by = f"of a {facts.shown.cadences[name]} interval that is not over is shown no more: {model.cadence.value}"
+            whole = f"a {facts.shown.cadences[name].value} interval that is not over"
+            by = f"of {whole} is shown no more: {model.cadence.value}"
         said += (f"{gone} {by} it is not over, or not loaded, yet",)
     return said
 
@@ -71,7 +72,7 @@ def days_gone(project: Project, facts: Facts, name: str, publish: Ranges) -> Ran
     if pointer is None:
         return NOTHING
     if not other_days(project, facts, name):
-        if facts.shown.cadences.get(name) in (None, "", model.cadence.value) or name not in facts.standing:
+        if facts.shown.cadences.get(name, model.cadence) == model.cadence or name not in facts.standing:
             return NOTHING
         return facts.standing[name].partial - publish - model.expected(facts.now)
     then = replace(model.calendar, time_zone=facts.shown.zones[name])

@@ -10,12 +10,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from backfill_assets.core.errors import StateError
-from backfill_assets.core.masking import is_masked, masked_as_well
+from backfill_assets.core.masking import computed_from, masked_as_well, masked_columns
 from backfill_assets.core.model import UNKNOWN, ColumnRef, Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import logic_of
 from backfill_assets.project.algorithm import ALGORITHM
-from backfill_assets.project.stored import from_definition
+from backfill_assets.project.stored import OF_ANY_DAYS, OF_ITS_DAYS, as_said, from_definition
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.versions import Version, VersionRecords
 
@@ -51,8 +51,7 @@ def hidden_columns(shown: Environment, versions: VersionRecords) -> dict[str, tu
 def with_stored_definitions(project: Project, versions: VersionRecords) -> Project:
     """The project as builds need it: models with hidden columns by the definition of their version, under the audits,
     the grain, the bounds and the pace that the code says."""
-    tables = (*project.sources.values(), *project.models.values())
-    masked = {table.name: {c.lower() for c in table.mask} for table in tables}
+    masked = masked_columns((*project.sources.values(), *project.models.values()))
     models = {n: _stored(project.models[n], versions[n, project.fingerprints[n]], masked) for n in project.hidden}
     return replace(project, models={**project.models, **models}) if models else project
 
@@ -105,29 +104,18 @@ def _is_there(project: Project, record: Version, ref: ColumnRef, versions: Versi
     return then is not None and now is not None and then.signature.columns.get(ref.column) == now
 
 
+_OF_READINESS = ("upstream_ready", "upstream_cadence", "longer")
+"""What follows from what it reads."""
+
+
 def _stored(model: Model, record: Version, masked: Mapping[str, Collection[str]]) -> Model:
     """The model of a record; `masked`: the columns of each table, in lower case, that nobody should see."""
-    reads = record.signature.column_reads.items()
-    more = [
-        column for column, refs in reads if any(is_masked(ref, masked) for ref in refs) if column not in model.unmask
-    ]
-    return replace(
-        masked_as_well(from_definition(model.name, record.version, record.definition), (*model.mask, *more)),
-        audits=model.audits,
-        grain=model.grain,
-        settle=model.settle,
-        start=model.start,
-        end=model.end,
-        batch_size=model.batch_size,
-        batch_concurrency=model.batch_concurrency,
-        retries=model.retries,
-        timeout=model.timeout,
-        pool=model.pool,
-        ready=model.ready,
-        upstream_ready=model.upstream_ready,
-        upstream_cadence=model.upstream_cadence,
-        longer=model.longer,
+    more = computed_from(masked, record.signature.column_reads) - {c.lower() for c in model.unmask}
+    stored = masked_as_well(
+        from_definition(model.name, record.version, record.definition), (*model.mask, *sorted(more))
     )
+    names = ("audits", "grain", "start", "end", *OF_ANY_DAYS, *OF_ITS_DAYS, *_OF_READINESS)
+    return as_said(stored, model, names)
 
 
 def _names(columns: Sequence[tuple[str, str]]) -> tuple[str, ...]:

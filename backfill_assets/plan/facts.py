@@ -13,7 +13,7 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.audits.reads import tables_read
 from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.errors import BackfillError
-from backfill_assets.core.intervals import NOTHING, Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.core.model import UNKNOWN, Model, Project, Signature, Source
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments, logic_of
@@ -96,8 +96,7 @@ class Shown:
     """By which rules that signature was made."""
     zones: Mapping[str, str] = field(default_factory=dict[str, str])
     """The time zone of its days; empty: UTC."""
-    cadences: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Its cadence, as headers write it."""
+    cadences: Mapping[str, Cadence] = field(default_factory=dict[str, Cadence])
     written: Mapping[str, ColumnTexts] = field(default_factory=dict[str, ColumnTexts])
     """What was written about its columns."""
     own_changes: Mapping[str, OwnChange] = field(default_factory=dict[str, OwnChange])
@@ -227,7 +226,7 @@ def read_facts(
             signatures={name: record.signature for name, record in recorded.items()},
             algorithms={name: record.algorithm for name, record in recorded.items()},
             zones=zones,
-            cadences={name: str(record.definition.get("cadence") or "") for name, record in recorded.items()},
+            cadences={name: Calendar.of_definition(each.definition).cadence for name, each in recorded.items()},
             written={name: written_then(record.definition) for name, record in recorded.items()},
             own_changes=own_changes(project, shown, recorded),
             reads=read_by_now(project, shown, versions, followed(project, shown, versions, checks)),

@@ -17,8 +17,11 @@ from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.changed_texts import same_text
 from backfill_assets.plan.dropped_columns import hidden_columns
 from backfill_assets.project.stored import (
+    OF_ANY_DAYS,
+    OF_ITS_DAYS,
     UNSAID,
     HeaderThen,
+    as_said,
     declared_otherwise,
     described,
     from_definition,
@@ -26,28 +29,23 @@ from backfill_assets.project.stored import (
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.versions import Version, VersionRecords, beside
 
-_OF_NO_DAYS = ("settle", "retries", "timeout", "pool")
-"""What is no part of a version, but what is masked and what rows are held against."""
-_OF_DAYS = ("ready", "batch_size", "batch_concurrency")
-"""What is neither, and means something else by days of another cadence or zone; so do the first and the last day."""
-
 
 def published(
     project: Project,
     environment: Environment,
     versions: VersionRecords,
-    audits: Mapping[tuple[str, str], HeaderThen] | None = None,
+    headers: Mapping[tuple[str, str], HeaderThen] | None = None,
 ) -> Project:
     """The project with every model as the environment shows it, by its stored definition where the code says another.
 
-    `audits` are those that versions were promoted with last (by model and version), where they are not those that the
-    version was first built with: those that are loaded and not promoted do not count. Models that are not shown are
-    left out. One whose stored code cannot run is there to be looked at, and `redeclared` says why. Raises StateError
-    for a record that lacks parts, PlanError for a definition that reads a source that is gone.
+    `headers` are those that versions were promoted with last (by model and version), where they are not that which the
+    version was first built with: what is loaded and not promoted says nothing of which rows are right. Models that are
+    not shown are left out. One whose stored code cannot run is there to be looked at, and `redeclared` says why. Raises
+    StateError for a record that lacks parts, PlanError for a definition that reads a source that is gone.
     """
     versions = beside(versions, environment.versions)
     found = {
-        key[0]: _shown(project, environment, versions, versions[key], (audits or {}).get(key))
+        key[0]: _shown(project, environment, versions, versions[key], (headers or {}).get(key))
         for key in environment.versions.items()
     }
     models = {name: shown.model for name, shown in found.items()}
@@ -86,9 +84,7 @@ def _masked(
     they were published."""
     records = {name: versions[name, version] for name, version in fingerprints.items()}
     lineage = {
-        name: project.lineage[name]
-        if name in own and name in project.lineage
-        else {column: tuple(refs) for column, refs in record.signature.column_reads.items()}
+        name: project.lineage[name] if name in own and name in project.lineage else record.signature.column_reads
         for name, record in records.items()
     }
     columns = {name: [column for column, _ in record.columns] for name, record in records.items()}
@@ -118,7 +114,7 @@ def _shown(
     record: Version,
     promoted: HeaderThen | None,
 ) -> _Shown:
-    """The model of this version; `promoted`: the audits that it was promoted with last (None: those of the record)."""
+    """The model of this version; `promoted`: the header that it was promoted with last (None: that of the record)."""
     by_text = _by_text(project, environment, versions, record)
     model, loaded = by_text.model, project.models.get(record.model)
     then = promoted or HeaderThen.of(record.definition)
@@ -144,10 +140,10 @@ def _as_headers_say(model: Model, loaded: Model | None, then: HeaderThen | None,
     if then is not None and then.until:
         model = replace(model, start=then.start or model.start, end=then.end)
     if loaded is not None:
-        model = masked_as_well(replace(model, **{name: getattr(loaded, name) for name in _OF_NO_DAYS}), loaded.mask)
+        model = masked_as_well(as_said(model, loaded, OF_ANY_DAYS), loaded.mask)
     if loaded is not None and (loaded.cadence, loaded.time_zone) == (model.cadence, model.time_zone):
-        own = {name: getattr(loaded, name) for name in _OF_DAYS}
-        return replace(model, **own, start=max(model.start, loaded.start), end=loaded.end)
+        model = as_said(model, loaded, OF_ITS_DAYS)
+        return replace(model, start=max(model.start, loaded.start), end=loaded.end)
     until = then.until if then else None
     passed = model.end is not None and shown > max(model.end, until or model.end)
     return replace(model, end=None) if passed else model

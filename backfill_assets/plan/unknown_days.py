@@ -9,15 +9,16 @@ from backfill_assets.core.model import Model, Project, Source
 from backfill_assets.core.wording import listed
 from backfill_assets.plan.stages import Build, Plan, PlanWarning
 
-_TEXTS = frozenset({"csv", "json"})
+_OF_TEXTS = """\
+it is more than what is read for that (64 MB, 5,000 files), or where nobody looks, or its options or values do not say \
+a time"""
 _WHY = {
+    "csv": _OF_TEXTS,
+    "json": _OF_TEXTS,
     "parquet": "its files do not say how far the column reaches, and to read it is more than is done for that (1 GB, "
     "5,000 files), or where nobody looks, or some lack the column, or it is of no time",
     "delta": "its log says nothing of the column for some files: it has statistics of the first 32 columns by default",
 }
-_WHY_OF_TEXTS = """\
-it is more than what is read for that (64 MB, 5,000 files), or where nobody looks, or its options or values do not say \
-a time"""
 
 
 def unknown_days(project: Project, plan: Plan, known: Collection[str]) -> tuple[PlanWarning, ...]:
@@ -50,9 +51,7 @@ def unknown_days(project: Project, plan: Plan, known: Collection[str]) -> tuple[
 def _why(source: Source) -> str:
     if source.path is None:
         return "it is a table of a catalog, into which plans do not look"
-    return _WHY.get(source.format) or (
-        _WHY_OF_TEXTS if source.format in _TEXTS else f"no plan looks into {source.format}"
-    )
+    return _WHY.get(source.format, f"no plan looks into {source.format}")
 
 
 def _open_ended(model: Model, source: str) -> bool:

@@ -9,8 +9,8 @@ from contextlib import suppress
 from datetime import date, datetime
 from urllib.parse import unquote
 
-NULL = "__HIVE_DEFAULT_PARTITION__"
-"""What a folder is called whose rows have no value."""
+NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+"""What Hive and Spark call a folder whose rows have no value."""
 _WHOLE = re.compile(r"-?\d+", re.ASCII)
 _FRACTION = re.compile(r"-?\d*\.\d+|-?\d+(?:\.\d*)?[dDfF]|NaN", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
@@ -34,7 +34,7 @@ def folder_types(paths: Iterable[str]) -> Mapping[str, str]:
         for part in path.split("/")[:-1]:
             name, says, value = part.partition("=")
             if says:
-                found[unquote(name)] |= set[str]() if value == NULL else {_type_of(unquote(value))}
+                found[unquote(name)] |= set[str]() if value == NULL_FOLDER else {_type_of(unquote(value))}
     return {name: _common(types) for name, types in found.items()}
 
 

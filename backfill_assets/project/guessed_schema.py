@@ -57,9 +57,8 @@ def _head(path: str) -> tuple[str, bytes]:
 
 
 def _csv(source: Source, head: bytes) -> dict[str, str]:
-    separator = (source.option("sep") or source.option("delimiter", ",")).replace("\\t", "\t")
     text = head.decode(source.option("encoding") or source.option("charset", "utf-8-sig"))
-    rows = list(csv.reader(text.splitlines(), delimiter=separator))
+    rows = list(csv.reader(text.splitlines(), delimiter=source.separator))
     types = column_types(rows[0], rows[1:])
     return {name: "bigint" if type_ == "int" else type_ for name, type_ in types.items()}  # later rows may be larger
 

@@ -32,6 +32,17 @@ _UNREAD = ("helpers", "same_as", "allow_nondeterministic")
 """What the model that is read back does not have."""
 
 
+OF_ANY_DAYS = ("settle", "retries", "timeout", "pool")
+"""What of a header is no part of a version, but what `HeaderThen` has."""
+OF_ITS_DAYS = ("ready", "batch_size", "batch_concurrency")
+"""What is neither, and means something else by days of another cadence or zone."""
+
+
+def as_said(model: Model, loaded: Model, names: Iterable[str]) -> Model:
+    """The model with these of another header."""
+    return replace(model, **{name: getattr(loaded, name) for name in names})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderThen:
     """What a model's header said at some time of what is no part of its version."""
@@ -45,6 +56,11 @@ class HeaderThen:
     end: datetime | None = None
     until: datetime | None = None
     """How far it was shown then; None: not known, nor where it ended."""
+
+    @classmethod
+    def now(cls, model: Model) -> HeaderThen:
+        """What it says."""
+        return cls(audits=model.audits, grain=model.grain, mask=model.mask, start=model.start, end=model.end)
 
     @classmethod
     def of(cls, definition: Mapping[str, object]) -> HeaderThen | None:

@@ -33,6 +33,19 @@ FIRST = a_model("a", "raw")
 BACK = {"a": "a-1 2024-01-01..2024-01-10; a-1 2024-01-11..2024-01-12"}
 
 
+def one_model(tmp_path: Path, days: int = 9) -> tuple[Path, Path]:
+    """A project of daily alone, and its file."""
+    root = small_project(tmp_path, days=days)
+    (root / "models" / "running.sql").unlink()
+    return root, root / "models" / "daily.sql"
+
+
+def alone(tmp_path: Path) -> tuple[Path, Path]:
+    """The same, promoted."""
+    root, daily = one_model(tmp_path)
+    return promoted(root), daily
+
+
 @pytest.mark.parametrize("text", ["SELECT 1", "SELECT 3"])
 @pytest.mark.parametrize("end", ["08", "11"])
 def test_an_end_that_is_loaded_stops_no_rollback(end: str, text: str) -> None:
@@ -94,10 +107,7 @@ def test_a_mask_of_a_source_follows_into_published_code(tmp_path: Path, newer: s
 
 def test_an_end_that_was_promoted_holds_when_the_file_is_gone(tmp_path: Path) -> None:
     """The version was built without one: it is the header's of the last promotion."""
-    root = small_project(tmp_path, days=9)
-    daily = root / "models" / "daily.sql"
-    (root / "models" / "running.sql").unlink()
-    promoted(root)
+    root, daily = alone(tmp_path)
     edit(daily, "start: 2024-01-01\n", "start: 2024-01-01\nend: 2024-01-11\n")
     promoted(root)
     daily.rename(daily.with_name("other.sql"))
@@ -133,12 +143,10 @@ def test_a_rollback_builds_by_the_audits_that_were_promoted_last() -> None:
 
 def test_days_that_become_weeks_and_days_again(tmp_path: Path) -> None:
     """The week that is shown in part has days that are not there yet: nobody can have them, also not who goes back."""
-    root = small_project(tmp_path, days=10)
+    root, daily = one_model(tmp_path, days=10)
     settings = root / "backfill.yml"
     settings.write_text(json.dumps(json.loads(settings.read_text()) | {"approvals": {"required": False}}))
-    (root / "models" / "running.sql").unlink()
     promoted(root)
-    daily = root / "models" / "daily.sql"
     text = daily.read_text()
     daily.write_text(
         text.replace("grain:", "cadence: weekly\ngrain:").replace(
@@ -180,13 +188,6 @@ def test_a_rollback_is_judged_by_no_audits_that_nobody_promoted(built: bool) -> 
     [step] = history.look()[0].steps
     assert step.lacks and not step.taken
     assert history.back().moved is not None
-
-
-def alone(tmp_path: Path) -> tuple[Path, Path]:
-    """A project of one model, promoted, and its file."""
-    root = small_project(tmp_path, days=9)
-    (root / "models" / "running.sql").unlink()
-    return promoted(root), root / "models" / "daily.sql"
 
 
 def shown_as(root: Path) -> Model:
@@ -232,9 +233,7 @@ def test_other_days_have_their_own_pace(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("text", "begins"), [("sum(amount)", "2024-01-01"), ("2 * sum(amount)", "2024-01-04")])
 def test_an_earlier_start_of_newer_code_waits(tmp_path: Path, text: str, begins: str) -> None:
     """Else its days would be built by the older code, which nobody asked for."""
-    root = small_project(tmp_path, days=9)
-    (root / "models" / "running.sql").unlink()
-    daily = root / "models" / "daily.sql"
+    root, daily = one_model(tmp_path)
     edit(daily, "start: 2024-01-01\n", "start: 2024-01-04\n")
     promoted(root)
     edit(daily, "start: 2024-01-04\n", "start: 2024-01-01\n")
@@ -269,9 +268,7 @@ def test_a_grain_in_another_order_is_none_that_was_promoted(tmp_path: Path, grai
 
 def test_a_column_that_goes_on_unseen_is_masked(tmp_path: Path) -> None:
     """The code has it no more, its version goes on with it, and its source is masked by now."""
-    root = small_project(tmp_path, days=9)
-    (root / "models" / "running.sql").unlink()
-    daily = root / "models" / "daily.sql"
+    root, daily = one_model(tmp_path)
     edit(daily, "sum(amount) AS total", "sum(amount) AS total, max(id) AS contact")
     promoted(root)
     edit(daily, ", max(id) AS contact", "")
