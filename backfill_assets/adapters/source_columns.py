@@ -27,6 +27,7 @@ from backfill_assets.core.model import Source
 from backfill_assets.plan.odd_files import LOOKED_AT, FileColumns
 from backfill_assets.plan.source_bytes import TimedFile
 from backfill_assets.project.file_schema import Values
+from backfill_assets.sql.types import decimal_parts
 
 
 def check_declared(source: Source, files: Sequence[SourceFile]) -> None:
@@ -54,10 +55,11 @@ def file_columns(
     source: Source, pin: Mapping[str, object], find_parts: Callable[[], Sequence[TimedFile] | None]
 ) -> list[FileColumns]:
     """What the newest files of a source have, in the order of their names, and the first of all: its types are what
-    Spark takes those of all for. None of those that do not say it, but of CSV and JSON, which may be odd all the same.
+    Spark takes those of all for. None of those that do not say it, but of CSV, and of JSON with decimals, which may be odd.
     `find_parts`: of which time each file is."""
     by_names, is_csv = _say_names(source), source.format == "csv"
-    if source.path is None or "files" not in pin or not (by_names or is_csv or source.format == "json"):
+    has_decimals = source.format == "json" and any(decimal_parts(column.type) for column in source.columns)
+    if source.path is None or "files" not in pin or not (by_names or is_csv or has_decimals):
         return []
     files, parts = files_at(source.path), find_parts()
     days = [part.days for part in parts] if parts and len(parts) == len(files) else [None] * len(files)
