@@ -55,8 +55,8 @@ def file_columns(
     source: Source, pin: Mapping[str, object], find_parts: Callable[[], Sequence[TimedFile] | None]
 ) -> list[FileColumns]:
     """What the newest files of a source have, in the order of their names, and the first of all: its types are what
-    Spark takes those of all for. None of those that do not say it, but of CSV, and of JSON with decimals, which may be odd.
-    `find_parts`: of which time each file is."""
+    Spark takes those of all for. None of those that do not say it, but of CSV, and of JSON with decimals, which may be
+    odd all the same. `find_parts`: of which time each file is."""
     by_names, is_csv = _say_names(source), source.format == "csv"
     has_decimals = source.format == "json" and any(decimal_parts(column.type) for column in source.columns)
     if source.path is None or "files" not in pin or not (by_names or is_csv or has_decimals):
