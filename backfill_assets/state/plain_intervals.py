@@ -1,8 +1,8 @@
 """Of which intervals does the ledger say nothing but that they were built and audited? Told from its columns.
 
-Entries that overlap, one after the other, are a group. A group is plain when all of its entries are BUILT or AUDITED,
-are of one and the same interval, and none is partial: the build with the newest table commit made its rows. Of all
-other groups (an audit that failed, something withdrawn, intervals that overlap) the entries decide.
+Entries that overlap, one after the other, are a group. A group is plain when all of its entries are of one and the same
+interval, and a build of it that was over has the last word, whatever was said of builds before: it made the rows. Of
+all other groups (what an audit failed on, what was withdrawn, intervals that overlap) the entries decide.
 """
 
 from __future__ import annotations
@@ -85,7 +85,9 @@ def _version(key: VersionKey, said: Columns, rows: Numbers) -> VersionColumns:
     """Of one version, from its rows by start and end."""
     import numpy as np
 
-    start, end, commit = (said.numbers[name][rows] for name in ("start", "end", "table_commit"))
+    start, end, commit, number, through = (
+        said.numbers[name][rows] for name in ("start", "end", "table_commit", "sequence", "through")
+    )
     batch = said.texts["batch"].codes[rows]
     kind = said.texts["kind"].at(rows)
     built, audited = kind.are((Kind.BUILT,)), kind.are((Kind.AUDITED,))
@@ -99,14 +101,18 @@ def _version(key: VersionKey, said: Columns, rows: Numbers) -> VersionColumns:
         )  # fmt: skip
     group = _which(first, len(rows))
     same = _same(start, end, first)
-    odd = np.logical_or.reduceat(~(built | audited) | (said.numbers["through"][rows] != 0), first)
-    by_build = np.where(built, commit, np.iinfo(np.int64).min)
-    newest = built & (by_build == np.maximum.reduceat(by_build, first)[group])
-    plain = same & ~odd & (np.add.reduceat(newest.astype(np.int64), first) == 1)
-    made = np.flatnonzero(newest & plain[group])  # one of each plain group, in their order
-    place = np.cumsum(plain) - 1
+    # Who has the last word is told as `coverage` tells it: by table commit, then by number. Those that have the same of
+    # both (older releases gave no number) have it together, and then their times would decide.
+    newest = ~audited & (commit == _most(np.where(audited, _LEAST, commit), first)[group])
+    newest &= number == _most(np.where(newest, number, _LEAST), first)[group]
+    alone = np.add.reduceat(newest.astype(np.int64), first) == 1
+    plain = same & alone & np.logical_or.reduceat(newest & built & (through == 0), first)
     maker = np.full(len(first), -1, np.int64)
-    maker[group[made]] = batch[made]
+    last = np.flatnonzero(newest & plain[group])
+    maker[group[last]] = batch[last]
+    plain &= ~np.logical_or.reduceat(~(built | audited) & (batch == maker[group]), first)  # what is said of these rows
+    made = last[plain[group[last]]]  # one of each plain group, in their order
+    place = np.cumsum(plain) - 1
     verdict = np.flatnonzero(audited & plain[group] & (batch == maker[group]))
     builds = int(built.sum())
     return VersionColumns(
@@ -143,6 +149,16 @@ def last_words(said: Columns) -> list[Stretches]:
         open_ = np.logical_or.reduceat(newest & began[begin:over], first) | ~_same(start, end, first)
         found.append(Stretches(key=told(key), start=start[first][open_], end=_ends(reach, first)[open_]))
     return found
+
+
+_LEAST = -(2**63)
+
+
+def _most(numbers: Numbers, first: Numbers) -> Numbers:
+    """The largest number of each group."""
+    import numpy as np
+
+    return np.maximum.reduceat(numbers, first)
 
 
 def _groups(start: Numbers, end: Numbers) -> tuple[Numbers, Numbers]:
