@@ -1,7 +1,7 @@
 """Which data files hold what is shown of a table? Its log says so, and it is remembered: no commit changes.
 
-Every plan looks whether all files that are shown are there. To open a table of years takes several times as long as to
-look at its files.
+Plans look whether the files that are shown are there. To open a table of years takes several times as long as to look
+at its files.
 """
 
 from __future__ import annotations
@@ -54,6 +54,28 @@ class KnownFiles:
         said = {"of": _key(location, interval, state), **asdict(part)}
         with suppress(OSError):  # a disk that is full, a folder of somebody else's
             write_private(self._file(location, interval), json.dumps(said))
+
+    def forget(self, location: str, interval: Interval) -> None:
+        """As if nobody had looked at the part: something is wrong with it."""
+        with suppress(OSError):
+            self._file(location, interval).unlink()
+
+    def looked(self, location: str, interval: Interval) -> None:
+        """Remember that the part was found as it is known, right now."""
+        with suppress(OSError):
+            os.utime(self._file(location, interval))
+
+    def last_look(self, location: str, interval: Interval) -> float | None:
+        """When that was, in seconds since 1970: of this commit or an earlier one. 0.0: never; None: it cannot be
+        remembered."""
+        file = self._file(location, interval)
+        try:
+            found = os.stat(file)  # noqa: PTH116
+        except OSError:
+            with suppress(OSError):
+                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            return 0.0 if os.access(self.folder, os.W_OK) else None
+        return found.st_mtime if os.access(file, os.W_OK) else None
 
     def _file(self, location: str, interval: Interval) -> Path:
         name = hashlib.sha256(f"{location}\n{interval.start.isoformat()}".encode()).hexdigest()

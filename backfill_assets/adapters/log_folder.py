@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -32,11 +31,40 @@ _whole: dict[str, Stamp] = {}
 """Entries that this process has found whole, as they were then: no commit changes, and logs are opened many times."""
 
 
+class Entries(Mapping[int, Stamp]):
+    """The entries of a log and their stamps, each looked up when somebody asks: of the thousands of a table of years,
+    plans ask about those after the newest checkpoint. The stamp of one that is gone by then: nothing."""
+
+    def __init__(self, folder: str, names: Collection[str]) -> None:
+        """`names`: of all files in the folder."""
+        self._folder, self._names = folder, frozenset(names)
+
+    @property
+    def newest(self) -> int:
+        """The largest number of all; -1 where there is none."""
+        last = max((name for name in self._names if len(name) == _ENTRY_LENGTH), default="")  # nearly always an entry
+        return int(last[:20]) if _is_entry(last) else max(self, default=-1)
+
+    def __getitem__(self, commit: int) -> Stamp:
+        if commit not in self:
+            raise KeyError(commit)
+        return _stamp(f"{self._folder}/{entry_name(commit)}")
+
+    def __contains__(self, commit: object) -> bool:
+        return isinstance(commit, int) and entry_name(commit) in self._names
+
+    def __iter__(self) -> Iterator[int]:
+        return (int(name[:20]) for name in self._names if _is_entry(name))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFolder:
     """The files of a log by the commit that they are of: each entry, and the checkpoints that are complete."""
 
-    entries: Mapping[int, Stamp] = field(default_factory=dict[int, Stamp])
+    entries: Entries = field(default_factory=lambda: Entries("", ()))
     checkpoints: frozenset[int] = frozenset()
     beside: frozenset[tuple[str, Stamp]] = frozenset()
     """The files of checkpoints, and the hint."""
@@ -44,7 +72,7 @@ class LogFolder:
     @property
     def head(self) -> int:
         """The number of the newest commit; -1 when there is no table."""
-        return max(self.entries, default=-1)
+        return self.entries.newest
 
     def needed(self, commit: int) -> range:
         """The entries that tell the table at a commit: those after its newest checkpoint, or all."""
@@ -70,6 +98,10 @@ class LogFolder:
         return ""
 
 
+def _is_entry(name: str) -> bool:
+    return len(name) == _ENTRY_LENGTH and name.endswith(".json") and name[:20].isdecimal()
+
+
 def entry_name(commit: int) -> str:
     """The file name of a commit's log entry."""
     return f"{commit:020}.json"
@@ -86,17 +118,15 @@ def read_log(location: str) -> LogFolder:
         return LogFolder()
     except PermissionError:
         raise no_access(f"{location}/{LOG}") from None
-    entries = {n for n in names if len(n) == _ENTRY_LENGTH and n.endswith(".json") and n[:20].isdecimal()}
-    for name in names if len(entries) < len(names) else ():
-        if name not in entries and ((part := _CHECKPOINT.fullmatch(name)) or name == HINT):
+    for name in (n for n in names if len(n) != _ENTRY_LENGTH):
+        if (part := _CHECKPOINT.fullmatch(name)) or name == HINT:
             size, written = _stamp(f"{location}/{LOG}/{name}")
             beside.add((name, (size, written)))
             if part and size:
                 of = int(part[3] or 1)
                 parts.setdefault((int(part[1]), of), set()).add(int(part[2] or 1))
     whole = frozenset(commit for (commit, of), have in parts.items() if len(have) == of)
-    stamps = _Stamps(f"{location}/{LOG}", {int(name[:20]) for name in entries})
-    return LogFolder(entries=stamps, checkpoints=whole, beside=frozenset(beside))
+    return LogFolder(entries=Entries(f"{location}/{LOG}", names), checkpoints=whole, beside=frozenset(beside))
 
 
 def _stamp(path: str) -> Stamp:
@@ -108,28 +138,6 @@ def _stamp(path: str) -> Stamp:
     except PermissionError:
         raise no_access(path) from None
     return found.st_size, found.st_mtime_ns
-
-
-class _Stamps(Mapping[int, Stamp]):
-    """The stamps of entries, each looked up when somebody asks: of the thousands of a table of years, plans ask about
-    those after the newest checkpoint. Of one that is gone by then: nothing."""
-
-    def __init__(self, folder: str, commits: AbstractSet[int]) -> None:
-        self._folder, self._commits = folder, commits
-
-    def __getitem__(self, commit: int) -> Stamp:
-        if commit not in self._commits:
-            raise KeyError(commit)
-        return _stamp(f"{self._folder}/{entry_name(commit)}")
-
-    def __contains__(self, commit: object) -> bool:
-        return commit in self._commits
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._commits)
-
-    def __len__(self) -> int:
-        return len(self._commits)
 
 
 def check_log(location: str, commit: int | None = None, *, every: bool = True) -> int:

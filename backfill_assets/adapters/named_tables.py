@@ -105,6 +105,9 @@ class NamedTableStorage:
     def readable(self, model: str, version: str, commit: int, interval: Interval, *, footers: bool = True) -> Readable:
         return self._storage.readable(model, version, commit, interval, footers=footers)
 
+    def last_look(self, model: str, version: str, interval: Interval) -> float | None:
+        return self._storage.last_look(model, version, interval)
+
     def remove(self, model: str, version: str) -> None:
         if (named := self._named()) is not None:
             named.unregister(model, version)

@@ -56,7 +56,8 @@ class DeltaTableStorage:
         location = table_path(self._warehouse, model, version)
         state = log_state(location, commit) if self._known else ""
         known = self._known.read(location, interval, state) if self._known and state and not footers else None
-        if known and known.is_there(location):
+        if self._known and known and known.is_there(location):
+            self._known.looked(location, interval)
             return Readable(files=len(known.files), rows=known.rows, bytes=sum(known.files.values()))
         try:
             table = open_table(location, commit)
@@ -69,7 +70,9 @@ class DeltaTableStorage:
         whole = {file.path: file for file in files}
         problems = _problems(location, list(whole.values()), len({file.path for file in every}), footers)
         rows = sum(f.rows for f in files)
-        if self._known and state and not any(problems.values()) and not any(f.elsewhere for f in files):
+        if self._known and any(problems.values()):
+            self._known.forget(location, interval)
+        elif self._known and state and not any(f.elsewhere for f in files):
             part = KnownPart(files={f.path: f.bytes for f in whole.values()}, rows=rows)
             self._known.keep(location, interval, state, part)
         return Readable(
@@ -79,6 +82,10 @@ class DeltaTableStorage:
             broken=tuple(p for p in problems.values() if p),
             at=frozenset(f.at for f in files if problems[f.path]),
         )
+
+    def last_look(self, model: str, version: str, interval: Interval) -> float | None:
+        location = table_path(self._warehouse, model, version)
+        return self._known.last_look(location, interval) if self._known and local(location) is not None else None
 
     def remove(self, model: str, version: str) -> None:
         from pyarrow.fs import FileType

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -17,6 +17,9 @@ from backfill_assets.state.ledger import DECIDING, Ledger, by_version
 from backfill_assets.state.table_contents import difference
 from backfill_assets.state.tables import Readable, TableLog, TableStorage, vouched
 from backfill_assets.state.view_types import two_types
+
+_AT_ONCE = 8
+"""Segments that are looked at side by side."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,10 +40,20 @@ class Readability:
 
 
 def rehearse(
-    pointers: Sequence[Pointer], storage: TableStorage, log: TableLog, ledger: Ledger | None, *, footers: bool = True
+    pointers: Sequence[Pointer],
+    storage: TableStorage,
+    log: TableLog,
+    ledger: Ledger | None,
+    *,
+    footers: bool = True,
+    most: int | None = None,
 ) -> list[Readability]:
     """Look at every file that the pointers show (`footers`: into them), and at what the ledger says of every
-    interval (None: at files only, nothing is `red`)."""
+    interval (None: at files only, nothing is `red`).
+
+    `most`: about so many files are looked at; the segments that nobody looked at for longest come first, and of those
+    that are left out nothing is said. Where nobody remembers when that was, all are looked at.
+    """
     groups = by_version(ledger.entries([p.model for p in pointers], kinds=DECIDING)) if pointers and ledger else {}
 
     def one(pointer: Pointer, segment: Segment) -> tuple[Readable, Ranges]:
@@ -62,27 +75,39 @@ def rehearse(
             found = replace(found, broken=(f"commit {commit} of {version} has {why}",))
         return found, Ranges((segment.interval,)) - good
 
+    shown = [(pointer, segment) for pointer in pointers for segment in pointer.segments]
+    found: dict[int, tuple[Readable, Ranges]] = {}
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+        for places in _in_turn(shown, storage) if most is not None else [range(len(shown))]:
+            if most is not None and sum(seen.files for seen, _ in found.values()) >= most:
+                break
+            found |= zip(places, pool.map(lambda at: one(*shown[at]), places), strict=True)
     proofs: list[Readability] = []
-    with ThreadPoolExecutor(max_workers=8) as pool:
-        for pointer in pointers:
-            found = list(pool.map(one, [pointer] * len(pointer.segments), pointer.segments))
-            proofs.append(
-                Readability(
-                    model=pointer.model,
-                    segments=len(found),
-                    files=sum(r.files for r, _ in found),
-                    rows=sum(r.rows for r, _ in found),
-                    bytes=sum(r.bytes for r, _ in found),
-                    broken=tuple(problem for r, _ in found for problem in r.broken),
-                    red=Ranges.of(part for _, red in found for part in red),
-                    damaged={
-                        "; ".join(r.broken[:3]): r.damaged(s.interval)
-                        for s, (r, _) in zip(pointer.segments, found, strict=True)
-                        if r.broken
-                    },
-                )
+    for pointer in pointers:
+        mine = [(shown[at][1], *found[at]) for at in sorted(found) if shown[at][0] is pointer]
+        proofs.append(
+            Readability(
+                model=pointer.model,
+                segments=len(mine),
+                files=sum(r.files for _, r, _ in mine),
+                rows=sum(r.rows for _, r, _ in mine),
+                bytes=sum(r.bytes for _, r, _ in mine),
+                broken=tuple(problem for _, r, _ in mine for problem in r.broken),
+                red=Ranges.of(part for *_, red in mine for part in red),
+                damaged={"; ".join(r.broken[:3]): r.damaged(s.interval) for s, r, _ in mine if r.broken},
             )
+        )
     return proofs
+
+
+def _in_turn(shown: Sequence[tuple[Pointer, Segment]], storage: TableStorage) -> Iterator[Sequence[int]]:
+    """Places of segments, some at a time: first all of which nobody remembers when they were looked at, then the
+    others, longest ago first."""
+    looks = [storage.last_look(pointer.model, s.version, s.interval) for pointer, s in shown]
+    known = sorted((look, at) for at, look in enumerate(looks) if look is not None)
+    yield [at for at, look in enumerate(looks) if look is None]
+    for first in range(0, len(known), _AT_ONCE):
+        yield [at for _, at in known[first : first + _AT_ONCE]]
 
 
 def damages(project: Project, proofs: Sequence[Readability]) -> dict[str, dict[str, Ranges]]:

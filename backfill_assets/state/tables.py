@@ -167,6 +167,11 @@ class TableStorage(Protocol):
         that the log says."""
         ...
 
+    def last_look(self, model: str, version: str, interval: Interval) -> float | None:
+        """When an interval's files were last found to be there from here, in seconds since 1970; 0.0: never, or not
+        when they were last looked at. None where nobody remembers it."""
+        ...
+
     def remove(self, model: str, version: str) -> None:
         """Delete the table's folder, its log first: what is left of it after a crash is no table. Again is harmless."""
         ...
