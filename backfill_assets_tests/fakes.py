@@ -45,7 +45,7 @@ from backfill_assets.state.environment import Environment
 from backfill_assets.state.proofs import DIFF, Finding, Proof
 from backfill_assets.state.required_approvals import needed_from
 from backfill_assets.state.rules import declared_rules
-from backfill_assets.state.store import ControlTable, Filter, Keep, Row, Store, TableSpec
+from backfill_assets.state.store import ControlTable, Filter, Keep, Row, Sealed, Store, TableSpec
 from backfill_assets.state.tables import Contents, DataCommit, Readable, StoredTable
 from backfill_assets.state.versions import Version
 from backfill_assets_tests.memory_store import MemoryStore
@@ -148,6 +148,10 @@ class FakeTables:
     def __init__(self) -> None:
         self._tables: dict[tuple[str, str], _Table] = {}
         self.lost_files: set[tuple[str, datetime]] = set()
+        self.looks: dict[tuple[str, str], float] = {}
+        """When somebody looked at a table's files; empty: nobody remembers it of any."""
+        self.looked: list[tuple[str, str]] = []
+        """The tables whose files were looked at."""
         self.before_remove: Callable[[str, str], object] = nothing
         self._lock = threading.Lock()
 
@@ -240,6 +244,7 @@ class FakeTables:
         ]
 
     def readable(self, model: str, version: str, commit: int, interval: Interval, *, footers: bool = True) -> Readable:
+        self.looked.append((model, version))
         if self.head(model, version) < commit:
             return Readable(broken=(f"{model}/{version} has no commit {commit}",))
         cells = {s: c for s, c in self.cells(model, version, commit).items() if interval.start <= s < interval.end}
@@ -247,6 +252,9 @@ class FakeTables:
         rows = sum(c.rows for c in cells.values())
         broken = tuple(lost.values())
         return Readable(files=len(cells), rows=rows, bytes=len(cells), broken=broken, at=frozenset(lost))
+
+    def last_look(self, model: str, version: str, interval: Interval) -> float | None:
+        return self.looks.get((model, version), 0.0) if self.looks else None
 
     def remove(self, model: str, version: str) -> None:
         self.before_remove(model, version)
@@ -596,13 +604,17 @@ class MortalTable:
         self._check()
         return self.table.stream(where)
 
-    def columns(self, names: Collection[str], where: Filter | None = None) -> Columns:
+    def columns(self, names: Collection[str], where: Filter | None = None, *, after: int = -1) -> Columns:
         self._check()
-        return self.table.columns(names, where)
+        return self.table.columns(names, where, after=after)
 
-    def chosen(self, names: Collection[str], keep: Keep) -> Iterator[Row]:
+    def chosen(self, names: Collection[str], keep: Keep, *, after: int = -1) -> Iterator[Row]:
         self._check()
-        return self.table.chosen(names, keep)
+        return self.table.chosen(names, keep, after=after)
+
+    def sealed(self) -> Sealed | None:
+        self._check()
+        return self.table.sealed()
 
     def revision(self) -> int:
         self._check()

@@ -20,6 +20,7 @@ from backfill_assets.adapters.growing_table import (
     join_files,
     joinable,
     remove_old,
+    sealed,
 )
 from backfill_assets.adapters.log_folder import read_log
 from backfill_assets.adapters.table_log import open_table
@@ -34,6 +35,7 @@ from backfill_assets.state.store import (
     Filter,
     Keep,
     Row,
+    Sealed,
     TableSpec,
     columns_of,
     matches,
@@ -94,16 +96,23 @@ class DeltaControlTable:
         opened = self._lent = self._open()
         return self._told(opened.rows(where)) if opened else iter(())
 
-    def columns(self, names: Collection[str], where: Filter | None = None) -> Columns:
+    def columns(self, names: Collection[str], where: Filter | None = None, *, after: int = -1) -> Columns:
         opened = self._open()
         if opened is None:
             return columns_of([], self._spec, names)
         with self._readable():
-            return opened.columns(names, where)
+            return opened.columns(names, where, after)
 
-    def chosen(self, names: Collection[str], keep: Keep) -> Iterator[Row]:
+    def chosen(self, names: Collection[str], keep: Keep, *, after: int = -1) -> Iterator[Row]:
         opened = self._lent = self._open()
-        return self._told(opened.chosen(names, keep)) if opened else iter(())
+        return self._told(opened.chosen(names, keep, after)) if opened else iter(())
+
+    def sealed(self) -> Sealed | None:
+        opened = self._open()
+        if opened is None or not self._spec.grows:
+            return None
+        with self._readable():
+            return sealed(opened.table, self._location, self._spec)
 
     def _told(self, rows: Iterator[Row]) -> Iterator[Row]:
         with self._readable():

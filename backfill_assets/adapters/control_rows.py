@@ -1,7 +1,6 @@
 """What is in a control table? Its rows one by one, or columns of all of them as arrays.
 
-Every column is read in any case: a file that is damaged anywhere is noticed by whoever reads it. A command asks the
-same of one state of a table many times: few rows are read once, and then kept.
+A command asks the same of one state of a table many times: few rows are read once, and then kept.
 """
 
 from __future__ import annotations
@@ -45,28 +44,36 @@ class ControlRows:
         for part in self._parts(where):
             yield from self._dicts(part)
 
-    def chosen(self, names: Collection[str], keep: Keep) -> Iterator[Row]:
-        """Those that `keep` wants by these columns."""
+    def chosen(self, names: Collection[str], keep: Keep, after: int) -> Iterator[Row]:
+        """Those that `keep` wants by these columns, of those after that number."""
         import numpy as np
         from arro3.core import Array
 
-        for part in self._parts(None):
+        for part in self._parts(None, after):
             wanted = np.flatnonzero(keep(self._columns([_arrow(part)], names)))
             if len(wanted):
                 yield from self._dicts(part.take(Array.from_numpy(wanted.astype(np.uint64))))
 
-    def columns(self, names: Collection[str], where: Filter | None) -> Columns:
-        """These columns of the rows that match."""
-        return self._columns((_arrow(part) for part in self._parts(where)), names)
+    def columns(self, names: Collection[str], where: Filter | None, after: int) -> Columns:
+        """These columns of the rows that match, of those after that number."""
+        condition = self._condition(where, after)
+        many = sum(self.table.get_add_actions().column("num_records").to_pylist()) > _FEW
+        parts = self._read(condition, names) if many else self._parts(where, after)
+        return self._columns(map(_arrow, parts), names)
 
-    def _parts(self, where: Filter | None) -> Iterator[RecordBatch]:
-        condition = f" WHERE {predicate(where)}" if where else ""
+    def _condition(self, where: Filter | None, after: int) -> str:
+        later = [f'"{self.spec.sequence}" > {after}'] if after >= 0 else []
+        conditions = [*([predicate(where)] if where else []), *later]
+        return f" WHERE {' AND '.join(conditions)}" if conditions else ""
+
+    def _parts(self, where: Filter | None, after: int = -1) -> Iterator[RecordBatch]:
+        condition = self._condition(where, after)
         if (known := self.kept.get(condition)) is not None:
             yield from known
             return
         room = _FEW - sum(part.num_rows for parts in [*self.kept.values()] for part in parts)
         found: list[RecordBatch] = []
-        for part in self._read(condition):
+        for part in self._read(condition, self.spec.columns):
             room -= part.num_rows
             if room >= 0:
                 found.append(part)
@@ -74,11 +81,11 @@ class ControlRows:
         if room >= 0:
             self.kept[condition] = found
 
-    def _read(self, condition: str) -> Iterator[RecordBatch]:
+    def _read(self, condition: str, names: Collection[str]) -> Iterator[RecordBatch]:
         from deltalake import QueryBuilder
 
         younger = younger_columns(self.table, self.spec)
-        columns = ", ".join(f'"{name}"' for name in self.spec.columns if name not in younger)
+        columns = ", ".join(f'"{name}"' for name in names if name not in younger)
         yield from QueryBuilder().register("t", self.table).execute(f"SELECT {columns} FROM t{condition}")
 
     def _dicts(self, part: RecordBatch) -> Iterator[Row]:

@@ -8,6 +8,8 @@ Nobody goes back to an earlier state of such a table: what happened is in its ro
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,7 +21,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.adapters.control_rows import predicate
 from backfill_assets.adapters.durable import local
 from backfill_assets.adapters.log_folder import LOG, entry_name, read_log
-from backfill_assets.state.store import TableSpec
+from backfill_assets.state.store import Sealed, TableSpec
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -70,6 +72,24 @@ def joinable(table: DeltaTable, spec: TableSpec) -> Joinable:
         return Joinable(files=len(ends))
     newer = [first for _, first, _ in ends if first is not None and first > max(sealed)]
     return Joinable(files=len(newer), rows=f'"{spec.sequence}" > {max(sealed)}')
+
+
+def sealed(table: DeltaTable, location: str, spec: TableSpec) -> Sealed | None:
+    """The rows that are in files which are not joined any more, named by these files, their sizes and times of writing.
+    None where there are none, or where others have rows among them. Raises OSError where one cannot be looked at."""
+    files = table.get_add_actions(flatten=True)
+    low, high = f"min.{spec.sequence}", f"max.{spec.sequence}"
+    if not {low, high} <= set(files.schema.names):  # made by an earlier release
+        return None
+    said = [*zip(*(files.column(n).to_pylist() for n in ("path", "size_bytes", low, high)), strict=True)]
+    last = max((most for _, size, _, most in said if size >= _SEALED // 2 and most is not None), default=-1)
+    inside = [(path, size) for path, size, _, most in said if most is not None and most <= last]
+    if last < 0 or any(least is None or least <= last for path, size, least, _ in said if (path, size) not in inside):
+        return None
+    here = local(location)
+    times = [os.stat(f"{here}/{path}").st_mtime_ns if here is not None else 0 for path, _ in sorted(inside)]  # noqa: PTH116
+    name = hashlib.sha256(repr((location, last, sorted(inside), times)).encode()).hexdigest()
+    return Sealed(name=name, last=last)
 
 
 def join_files(table: DeltaTable, found: Joinable) -> None:

@@ -38,12 +38,9 @@ class Entries(Mapping[int, Stamp]):
     def __init__(self, folder: str, names: Collection[str]) -> None:
         """`names`: of all files in the folder."""
         self._folder, self._names = folder, frozenset(names)
-
-    @property
-    def newest(self) -> int:
+        last = max([name for name in names if len(name) == _ENTRY_LENGTH], default="")  # nearly always an entry
+        self.newest: int = int(last[:20]) if _is_entry(last) else max(self, default=-1)
         """The largest number of all; -1 where there is none."""
-        last = max((name for name in self._names if len(name) == _ENTRY_LENGTH), default="")  # nearly always an entry
-        return int(last[:20]) if _is_entry(last) else max(self, default=-1)
 
     def __getitem__(self, commit: int) -> Stamp:
         if commit not in self:

@@ -21,6 +21,7 @@ from backfill_assets.adapters.heartbeat import (
 )
 from backfill_assets.adapters.known_days import KnownDays
 from backfill_assets.adapters.known_files import KnownFiles
+from backfill_assets.adapters.known_rows import KnownRowsFile
 from backfill_assets.adapters.signatures import read_signers
 from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.adapters.source_columns import file_columns
@@ -125,7 +126,8 @@ class Context:
         store: Store = open_store(loaded.settings, loaded.root)
         if loaded.settings.untrusted:
             store = ReadOnlyStore(store, UNTRUSTED_WHY)
-        control = Control.over(store)
+        cache = _own_cache(loaded)
+        control = Control.over(store, KnownRowsFile(cache / "ledger" / "rows.arrow") if cache else None)
         versions: VersionRecords = {}
         with suppress(StateError):  # whoever needs the records says what is wrong with them
             versions = versions_by_this_release(control, loaded)
@@ -136,7 +138,6 @@ class Context:
             if versions:
                 loaded = with_hidden_columns(loaded, control.environments.read(loaded.settings.environment), versions)
         refuse_edited(loaded, versions)
-        cache = _own_cache(loaded)
         days = SourceDays(KnownDays(cache / "sources") if cache else None)
         log = DeltaTableLog(loaded.settings.warehouse)
         return cls(project=loaded, control=control, log=log, days=days)

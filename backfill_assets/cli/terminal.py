@@ -126,8 +126,13 @@ class Grid(Table):
         texts = [[cell for cell in column if isinstance(cell, Text)] for column in cells]
         widths = [max((cell.cell_len for cell in column), default=0) for column in texts]
         fits = sum(widths) + GAP * (len(widths) - 1) <= options.max_width
-        if fits or any(map(ne, cells, texts)):  # what is no text is for rich to lay out
-            yield from super().__rich_console__(console, options)
+        if any(map(ne, cells, texts)) or (fits and any("\n" in cell.plain for column in texts for cell in column)):
+            yield from super().__rich_console__(console, options)  # what is no line of text is for rich to lay out
+            return
+        if fits:  # which rich would take a millisecond a row for
+            for row in zip(*texts, strict=True):
+                line = Text(" " * GAP).join(_filled(cell, width) for cell, width in zip(row, widths, strict=True))
+                yield from line.render(console, end="\n")
             return
         for row in zip(*texts, strict=True):
             yield from _flowing(console, row, widths[: max(self.whole, default=-1) + 1], options.max_width)
@@ -149,6 +154,12 @@ def _flowing(console: Console, row: Sequence[Text], aligned: Sequence[int], widt
         line += gap
     line.rstrip()
     yield line
+
+
+def _filled(cell: Text, width: int) -> Text:
+    filled = cell.copy()
+    filled.pad_right(width - cell.cell_len)
+    return filled
 
 
 def grid(*whole: int) -> Table:

@@ -207,7 +207,7 @@ def read_facts(
     seen = _coverages(project, groups, log, names, now)
     read = {table for name in names for table in tables_read(project.models[name])}
     sources, away = pinned(pins, [source for name, source in project.sources.items() if name in read])
-    revisions = [key for key in groups if groups[key] and key[1] != logic_of(key[1]) and key[0] in names]
+    revisions = [key for key in groups if key[1] != logic_of(key[1]) and groups[key] and key[0] in names]
     patched = {key[1]: _covered(project, groups, log, key, now) for key in revisions}
     coverage = {
         name: as_shown(covered, project.fingerprints[name], shown.pointers.get(name), states.get(name))

@@ -9,6 +9,7 @@ from backfill_assets.state.approvals import Approvals
 from backfill_assets.state.contracts import ContractTable
 from backfill_assets.state.environment import Environment, Environments
 from backfill_assets.state.ledger import Ledger
+from backfill_assets.state.ledger_rows import KnownRows
 from backfill_assets.state.plans import Plans
 from backfill_assets.state.proofs import Proofs
 from backfill_assets.state.releases import Releases
@@ -50,10 +51,10 @@ class Control:
             each.compact()
 
     @classmethod
-    def over(cls, store: Store) -> Self:
-        """Open every table of the store; nothing is read or created yet."""
+    def over(cls, store: Store, known: KnownRows | None = None) -> Self:
+        """Open every table of the store; nothing is read or created yet. `known`: what remembers rows of the ledger."""
         return cls(
-            ledger=Ledger(store),
+            ledger=Ledger(store, known),
             results=AuditResults(store),
             versions=Versions(store),
             environments=Environments(store),

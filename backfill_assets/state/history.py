@@ -1,7 +1,6 @@
 """What does the ledger say of every version? Most intervals were built and audited, and that is all: columns tell it.
 
-Entries are read of the others, and of a version that somebody asks for. Nothing of it is kept between commands: each
-look reads the whole ledger.
+Entries are read of the others, and of a version that somebody asks for.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from backfill_assets.state.plain_intervals import VersionColumns, among, version
 if TYPE_CHECKING:
     from datetime import datetime
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from backfill_assets.state.columns import Columns, Flags, Numbers
     from backfill_assets.state.store import Keep
     from backfill_assets.state.versions import VersionKey
 
-COLUMNS = (
-    "kind", "model", "version", "start", "end", "table_commit", "batch", "audits", "through", "rows", "sequence",
-)  # fmt: skip
 _WHERE = ("kind", "model", "version", "start", "sequence")
 """The columns that say of which version and interval an entry is."""
 _FEW = 3
@@ -53,7 +52,7 @@ class VersionHistory(LazySequence[Entry]):
     plain: Pieces
     """The intervals of which nothing else is recorded than that they were built, and audited, as they are: by the
     newest build of each."""
-    verdicts: tuple[Numbers, Numbers]
+    verdicts: tuple[Numbers, NDArray[np.int32]]
     """Places in `plain`, and with which audits the batch passed (their place in `audits`)."""
     audits: Sequence[str]
     _reader: _Reader = field(repr=False)
@@ -115,11 +114,11 @@ class History(Mapping["VersionKey", Sequence[Entry]]):
     began."""
 
     def __init__(self, ledger: Ledger) -> None:
-        said = ledger.columns(COLUMNS)
-        found = version_columns(said)
-        reader = _Reader(ledger, int(said.numbers["sequence"].max(initial=-1)), found)
-        audits = said.texts["audits"].values[:] if found else ()
-        self._versions = {each.key: _version(each, audits, reader) for each in sorted(found, key=lambda v: v.key)}
+        rows = ledger.rows()
+        told = (version_columns(key, mine) for key, mine in rows.items() if mine.are(DECIDING | {Kind.FAILED}).any())
+        found = [*told]
+        reader = _Reader(ledger, rows.last, found)
+        self._versions = {each.key: _version(each, rows.audits, reader) for each in found}
 
     def __getitem__(self, key: VersionKey) -> VersionHistory:
         return self._versions[key]
@@ -138,6 +137,7 @@ class _Reader:
         self._ledger, self._last = ledger, last
         self._others_of = [each.others for each in versions]
         self._in_others = sum(each.in_others for each in versions)
+        self._since = min((each.since for each in versions), default=-1)
         self._lock = threading.Lock()
         self._read: dict[VersionKey, Sequence[Entry]] = {}
         self._others: Mapping[VersionKey, Sequence[Entry]] | None = None
@@ -147,7 +147,8 @@ class _Reader:
         """The entries of a version that are about none of its plain intervals. Those of all are read at once."""
         with self._lock:
             if self._others is None:
-                read = self._ledger.chosen(_WHERE, self._of_others()) if self._in_others else []
+                after = self._since - 1  # those of a ledger of years are nearly always new
+                read = self._ledger.chosen(_WHERE, self._of_others(), after=after) if self._in_others else []
                 if len(read) != self._in_others:
                     raise _lost()
                 self._others = by_version(read)

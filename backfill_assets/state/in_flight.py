@@ -17,17 +17,17 @@ OF_BATCHES = (Kind.STARTED, Kind.BUILT, Kind.FAILED)
 
 
 def open_or_failed(ledger: Ledger) -> list[Entry]:
-    """All entries of failures, and all of batches of intervals of which the last word may be that a batch began; oldest
-    first."""
-    columns = ("kind", "model", "version", "start", "end", "sequence")
-    inside = among(last_words(ledger.columns(columns)))
+    """The entries of batches and of failures, of intervals of which the last word may be another than that they were
+    built; oldest first."""
+    words = [last_words(key, rows) for key, rows in ledger.rows().items()]
+    if not any(len(each.start) for each in words):
+        return []
+    inside = among(words)
 
     def keep(said: Columns) -> Flags:
-        kind = said.texts["kind"]
-        of_batches = kind.are(OF_BATCHES)
-        return (inside(said) & of_batches) | kind.are((Kind.FAILED, Kind.INVALIDATED))
+        return inside(said) & said.texts["kind"].are((*OF_BATCHES, Kind.INVALIDATED))
 
-    return ledger.chosen(columns, keep)
+    return ledger.chosen(("kind", "model", "version", "start"), keep)
 
 
 def unfinished(entries: Sequence[Entry]) -> tuple[Entry, ...]:

@@ -17,6 +17,7 @@ from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.entries import DECIDING, Entry, Kind, Origin
+from backfill_assets.state.ledger_rows import COLUMNS, AllRows, KnownRows, LedgerRows
 from backfill_assets.state.pieces import BuiltEntries, Source
 from backfill_assets.state.rows import to_row
 from backfill_assets.state.store import Filter, Keep, Records, Row, Store, TableSpec, commit_of
@@ -62,8 +63,11 @@ class Ledger(Records):
 
     spec = LEDGER
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, known: KnownRows | None = None) -> None:
+        """`known`: what remembers rows that nobody writes again."""
         super().__init__(store)
+        self._known = known
+        self._older: tuple[str, LedgerRows] | None = None
         self._kept: tuple[str, list[Entry]] = ("", [])
         """The state of the table, and every entry of it but those that say that a batch began."""
 
@@ -99,10 +103,24 @@ class Ledger(Records):
         """Columns of the table, of all entries that match."""
         return self._table.columns(names, where)
 
-    def chosen(self, names: Collection[str], keep: Keep) -> list[Entry]:
-        """The entries that are wanted by these columns of them, oldest first."""
+    def rows(self) -> AllRows:
+        """What is recorded of every version, in columns. What nobody writes again is read once, and then remembered."""
+        sealed = self._table.sealed() if self._known else None
+        if sealed is None or self._known is None:
+            return AllRows(parts=[LedgerRows.of(self.columns(COLUMNS))])
+        if self._older is None or self._older[0] != sealed.name:
+            if (older := self._known.read(sealed.name)) is None:
+                older = LedgerRows.of(self.columns(COLUMNS)).until(sealed.last)
+                self._known.keep(sealed.name, older)
+            self._older = sealed.name, older
+        older = self._older[1]
+        newer = LedgerRows.of(self._table.columns(COLUMNS, after=sealed.last), older.audits)
+        return AllRows(parts=[older, newer])
+
+    def chosen(self, names: Collection[str], keep: Keep, *, after: int = -1) -> list[Entry]:
+        """The entries that are wanted by these columns of them, oldest first; of those after a number."""
         times: dict[tuple[object, object], Interval] = {}
-        return sorted((_from_row(row, times) for row in self._table.chosen(names, keep)), key=_ORDER)
+        return sorted((_from_row(row, times) for row in self._table.chosen(names, keep, after=after)), key=_ORDER)
 
     def marks(self) -> dict[str, tuple[int, int, int]]:
         """Model → how many entries there are of it, the number of its newest one, and the sum of their times: others

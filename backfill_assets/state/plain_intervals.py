@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from backfill_assets.state.columns import pairs
-from backfill_assets.state.ledger import DECIDING, Kind
+from backfill_assets.state.entries import DECIDING, Kind
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from backfill_assets.state.columns import Columns, Flags, Numbers
+    from backfill_assets.state.ledger_rows import VersionRows
     from backfill_assets.state.store import Keep
     from backfill_assets.state.versions import VersionKey
 
@@ -56,102 +59,79 @@ class VersionColumns:
     plain: Intervals
     passed: Numbers
     """Places in `plain` that have a verdict, once a verdict."""
-    verdicts: Numbers
+    verdicts: NDArray[np.int32]
     """Of which audits each of these is: the place in the column's values."""
     others: Stretches
     """The groups that are not plain."""
     in_others: int
     """How many entries are in these."""
+    since: int
+    """The smallest number of these."""
 
 
-def version_columns(said: Columns) -> list[VersionColumns]:
-    """What columns of the ledger say of each version of which more is recorded than that batches began. Only the kinds
-    that decide are looked at."""
+def version_columns(key: VersionKey, rows: VersionRows) -> VersionColumns:
+    """What its rows say of a version. Only the kinds that decide are looked at."""
     import numpy as np
 
-    kind = said.texts["kind"]
-    every, told = pairs(said.texts["model"], said.texts["version"])
-    deciding = np.flatnonzero(kind.are(DECIDING))
-    rows = deciding[np.lexsort((said.numbers["end"][deciding], said.numbers["start"][deciding], every[deciding]))]
-    keys = every[rows]
-    found: list[VersionColumns] = []
-    for key in np.unique(every[kind.are(DECIDING | {Kind.FAILED})]).tolist():
-        first, last = np.searchsorted(keys, key, "left"), np.searchsorted(keys, key, "right")
-        found.append(_version(told(key), said, rows[first:last]))
-    return found
-
-
-def _version(key: VersionKey, said: Columns, rows: Numbers) -> VersionColumns:
-    """Of one version, from its rows by start and end."""
-    import numpy as np
-
-    start, end, commit, number, through = (
-        said.numbers[name][rows] for name in ("start", "end", "table_commit", "sequence", "through")
-    )
-    batch = said.texts["batch"].codes[rows]
-    kind = said.texts["kind"].at(rows)
-    built, audited = kind.are((Kind.BUILT,)), kind.are((Kind.AUDITED,))
-    reach, first = _groups(start, end)
+    rows = rows.at(rows.are(DECIDING))
+    built, audited = rows.are((Kind.BUILT,)), rows.are((Kind.AUDITED,))
+    reach, first = _groups(rows.start, rows.end)
     if not len(first):
         none = np.zeros(0, np.int64)
         nothing = Intervals(start=none, end=none, commit=none, rows=none)
         return VersionColumns(
-            key=key, batches=0, even=True, decides=False, commit=-1, plain=nothing, passed=none, verdicts=none,
-            others=Stretches(key=key, start=none, end=none), in_others=0,
+            key=key, batches=0, even=True, decides=False, commit=-1, plain=nothing, passed=none,
+            verdicts=none.astype(np.int32),
+            others=Stretches(key=key, start=none, end=none), in_others=0, since=-1,
         )  # fmt: skip
     group = _which(first, len(rows))
-    same = _same(start, end, first)
+    same = _same(rows.start, rows.end, first)
     # Who has the last word is told as `coverage` tells it: by table commit, then by number. Those that have the same of
     # both (older releases gave no number) have it together, and then their times would decide.
+    commit = rows.commit.astype(np.int64)
     newest = ~audited & (commit == _most(np.where(audited, _LEAST, commit), first)[group])
-    newest &= number == _most(np.where(newest, number, _LEAST), first)[group]
+    newest &= rows.number == _most(np.where(newest, rows.number, _LEAST), first)[group]
     alone = np.add.reduceat(newest.astype(np.int64), first) == 1
-    plain = same & alone & np.logical_or.reduceat(newest & built & (through == 0), first)
-    maker = np.full(len(first), -1, np.int64)
+    plain = same & alone & np.logical_or.reduceat(newest & built & (rows.partial == 0), first)
+    maker = np.zeros(len(first), np.int64)
     last = np.flatnonzero(newest & plain[group])
-    maker[group[last]] = batch[last]
-    plain &= ~np.logical_or.reduceat(~(built | audited) & (batch == maker[group]), first)  # what is said of these rows
+    maker[group[last]] = rows.batch[last]
+    of_maker = plain[group] & (rows.batch == maker[group])
+    plain &= ~np.logical_or.reduceat(~(built | audited) & of_maker, first)  # something was said of these rows
     made = last[plain[group[last]]]  # one of each plain group, in their order
     place = np.cumsum(plain) - 1
-    verdict = np.flatnonzero(audited & plain[group] & (batch == maker[group]))
-    builds = int(built.sum())
+    verdict = np.flatnonzero(audited & of_maker & plain[group])
+    builds, others = int(built.sum()), ~plain[group]
     return VersionColumns(
         key=key,
         batches=builds,
-        even=len(np.unique(batch[built])) == builds == len(np.unique(commit[built])),
+        even=_differ(rows.batch[built]) and _differ(commit[built]),
         decides=True,
         commit=int(commit.max()),
-        plain=Intervals(start=start[made], end=end[made], commit=commit[made], rows=said.numbers["rows"][rows][made]),
+        plain=Intervals(start=rows.start[made], end=rows.end[made], commit=commit[made], rows=rows.rows[made]),
         passed=place[group[verdict]],
-        verdicts=said.texts["audits"].codes[rows][verdict],
-        others=Stretches(key=key, start=start[first][~plain], end=_ends(reach, first)[~plain]),
-        in_others=int((~plain)[group].sum()),
+        verdicts=rows.audits[verdict],
+        others=Stretches(key=key, start=rows.start[first][~plain], end=_ends(reach, first)[~plain]),
+        in_others=int(others.sum()),
+        since=int(rows.number[others].min(initial=_MOST)),
     )
 
 
-def last_words(said: Columns) -> list[Stretches]:
-    """Where the last word of a version's STARTED, BUILT and FAILED entries may be that a batch began, by groups of them
-    as above. Groups of several intervals are all among them."""
+def last_words(key: VersionKey, rows: VersionRows) -> Stretches:
+    """Where the last word of a version's STARTED, BUILT, FAILED and INVALIDATED entries may be another than that it was
+    built, by groups of them as above. Groups of several intervals are all among them."""
     import numpy as np
 
-    kind, sequence = said.texts["kind"], said.numbers["sequence"]
-    every, told = pairs(said.texts["model"], said.texts["version"])
-    some = np.flatnonzero(kind.are((Kind.STARTED, Kind.BUILT, Kind.FAILED)))
-    rows = some[np.lexsort((said.numbers["end"][some], said.numbers["start"][some], every[some]))]
-    began = kind.at(rows).are((Kind.STARTED,))
-    keys, begins = np.unique(every[rows], return_index=True)
-    found: list[Stretches] = []
-    for key, (begin, over) in zip(keys.tolist(), pairwise([*begins.tolist(), len(rows)]), strict=True):
-        start, end = (said.numbers[name][rows[begin:over]] for name in ("start", "end"))
-        reach, first = _groups(start, end)
-        number = sequence[rows[begin:over]]
-        newest = number == np.maximum.reduceat(number, first)[_which(first, len(number))]
-        open_ = np.logical_or.reduceat(newest & began[begin:over], first) | ~_same(start, end, first)
-        found.append(Stretches(key=told(key), start=start[first][open_], end=_ends(reach, first)[open_]))
-    return found
+    rows = rows.at(rows.are((Kind.STARTED, Kind.BUILT, Kind.FAILED, Kind.INVALIDATED)))
+    if not len(rows):
+        return Stretches(key=key, start=rows.start, end=rows.end)
+    reach, first = _groups(rows.start, rows.end)
+    newest = rows.number == _most(rows.number, first)[_which(first, len(rows))]
+    open_ = np.logical_or.reduceat(newest & ~rows.are((Kind.BUILT,)), first) | ~_same(rows.start, rows.end, first)
+    return Stretches(key=key, start=rows.start[first][open_], end=_ends(reach, first)[open_])
 
 
-_LEAST = -(2**63)
+_LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 def _most(numbers: Numbers, first: Numbers) -> Numbers:
@@ -159,6 +139,14 @@ def _most(numbers: Numbers, first: Numbers) -> Numbers:
     import numpy as np
 
     return np.maximum.reduceat(numbers, first)
+
+
+def _differ(numbers: Numbers) -> bool:
+    """Whether none of them is there twice."""
+    import numpy as np
+
+    found = np.sort(numbers)
+    return bool((found[1:] != found[:-1]).all())
 
 
 def _groups(start: Numbers, end: Numbers) -> tuple[Numbers, Numbers]:

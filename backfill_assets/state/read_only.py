@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from backfill_assets.core.errors import StateError
 from backfill_assets.state.columns import Columns
-from backfill_assets.state.store import ControlTable, Filter, Keep, Row, Store, TableSpec
+from backfill_assets.state.store import ControlTable, Filter, Keep, Row, Sealed, Store, TableSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,14 @@ class ReadOnlyTable:
     def stream(self, where: Filter | None = None) -> Iterator[Row]:
         return self.inner.stream(where)
 
-    def columns(self, names: Collection[str], where: Filter | None = None) -> Columns:
-        return self.inner.columns(names, where)
+    def columns(self, names: Collection[str], where: Filter | None = None, *, after: int = -1) -> Columns:
+        return self.inner.columns(names, where, after=after)
 
-    def chosen(self, names: Collection[str], keep: Keep) -> Iterator[Row]:
-        return self.inner.chosen(names, keep)
+    def chosen(self, names: Collection[str], keep: Keep, *, after: int = -1) -> Iterator[Row]:
+        return self.inner.chosen(names, keep, after=after)
+
+    def sealed(self) -> Sealed | None:
+        return self.inner.sealed()
 
     def revision(self) -> int:
         return self.inner.revision()

@@ -40,6 +40,15 @@ class TableSpec:
     """Whether only the account of the warehouse and its group may read it, where that is a folder."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sealed:
+    """The rows of a table that grows whose number is not larger than `last`: all that there will ever be of them. They
+    are the same where the name is."""
+
+    name: str
+    last: int
+
+
 class ControlTable(Protocol):
     """A small table with optimistic concurrency. Appends never conflict; replacements name the revision they saw."""
 
@@ -52,13 +61,17 @@ class ControlTable(Protocol):
         them."""
         ...
 
-    def columns(self, names: Collection[str], where: Filter | None = None) -> Columns:
-        """These columns (of text, whole numbers or times) of the rows that match. Every column of them is read: what
-        cannot be is noticed."""
+    def columns(self, names: Collection[str], where: Filter | None = None, *, after: int = -1) -> Columns:
+        """These columns (of text, whole numbers or times) of the rows that match, and whose number is larger than
+        `after`, where it is not -1."""
         ...
 
-    def chosen(self, names: Collection[str], keep: Keep) -> Iterator[Row]:
-        """The rows that `keep` wants, by these columns of them, one after the other."""
+    def chosen(self, names: Collection[str], keep: Keep, *, after: int = -1) -> Iterator[Row]:
+        """The rows that `keep` wants, by these columns of them, one after the other; of those after that number."""
+        ...
+
+    def sealed(self) -> Sealed | None:
+        """Which rows nobody writes again; None where nobody can tell, or there are few."""
         ...
 
     def revision(self) -> int:

@@ -144,6 +144,27 @@ def test_what_is_remembered_is_what_the_log_says(place: Path, monkeypatch: pytes
         assert look(place) == first
 
 
+def test_it_is_remembered_when_somebody_looked(place: Path) -> None:
+    """Each time that all was found; as never, where something was not. Nothing is where nothing can be kept."""
+    storage, part = DeltaTableStorage(str(place), KnownFiles(place / "cache")), (MODEL, VERSION, days("02", "05"))
+    assert (storage.last_look(*part), DeltaTableStorage(str(place)).last_look(*part)) == (0.0, None)
+    look(place)
+    [kept] = (place / "cache").glob("*.json")
+    os.utime(kept, (5, 5))
+    assert storage.last_look(*part) == 5
+    look(place)
+    assert storage.last_look(*part) == kept.stat().st_mtime > 5
+    file = file_of(place, "2024-01-03", DAYS)
+    file.rename(place / "away")
+    assert look(place).broken
+    assert storage.last_look(*part) == 0.0
+    (place / "away").rename(file)
+    look(place)
+    assert storage.last_look(*part) > 5
+    (place / "closed").write_text("a file")
+    assert DeltaTableStorage(str(place), KnownFiles(place / "closed" / "cache")).last_look(*part) is None
+
+
 def never(*_: object) -> NoReturn:
     raise AssertionError("the table was opened")
 

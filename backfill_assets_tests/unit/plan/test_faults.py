@@ -51,6 +51,35 @@ def test_a_damaged_file() -> None:
     assert world.plan().work == ()
 
 
+def test_of_very_many_files_some_are_looked_at() -> None:
+    """Those that nobody looked at for longest; of the others nothing is said. What nobody remembers is looked at, and
+    all of it where nobody says how much."""
+    world = World(*(a_model(name, "raw") for name in "abcdefghijkl"))
+    apply(world.bench(), world.plan())
+    assert world.release().moved
+    pointers = list(world.control.environments.read("prod").pointers.values())
+    world.tables.looks = {(p.model, p.version): 100.0 - at for at, p in enumerate(pointers)}
+    del world.tables.looks["c", "c-1"]
+    world.tables.lost_files |= {("c", utc("2024-01-03")), ("a", utc("2024-01-03"))}
+
+    def looked_at(most: int | None) -> list[str]:
+        world.tables.looked.clear()
+        proofs = rehearse(pointers, world.tables, world.tables, None, footers=False, most=most)
+        assert [p.model for p in proofs] == [p.model for p in pointers]
+        names = sorted(model for model, _ in world.tables.looked)
+        assert [p.model for p in proofs if p.segments] == names
+        assert sum(p.files for p in proofs) == 10 * len(names)
+        assert {p.model for p in proofs if p.broken} == {"a", "c"} & {*names}
+        return names
+
+    assert looked_at(70) == ["c", *"fghijkl"]
+    assert looked_at(80) == ["c", *"fghijkl"]
+    assert looked_at(81) == looked_at(None) == [*"abcdefghijkl"]
+    assert looked_at(0) == []
+    world.tables.looks.clear()
+    assert looked_at(70) == [*"abcdefghijkl"]
+
+
 def test_somebody_elses_commit() -> None:
     """Is neither missing nor gone: what was there before is shown."""
     world = published()

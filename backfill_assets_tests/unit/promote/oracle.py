@@ -16,7 +16,7 @@ from backfill_assets.state.approvals import APPROVALS
 from backfill_assets.state.columns import Columns
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import ENVIRONMENTS, Environment
-from backfill_assets.state.store import ControlTable, Filter, Keep, Row, Store, TableSpec
+from backfill_assets.state.store import ControlTable, Filter, Keep, Row, Sealed, Store, TableSpec
 from backfill_assets_tests.fakes import FakeTables
 
 DAYS = timedelta(days=14)
@@ -261,11 +261,14 @@ class _WatchedTable:
     def stream(self, where: Filter | None = None) -> Iterator[Row]:
         return self.table.stream(where)
 
-    def columns(self, names: Collection[str], where: Filter | None = None) -> Columns:
-        return self.table.columns(names, where)
+    def columns(self, names: Collection[str], where: Filter | None = None, *, after: int = -1) -> Columns:
+        return self.table.columns(names, where, after=after)
 
-    def chosen(self, names: Collection[str], keep: Keep) -> Iterator[Row]:
-        return self.table.chosen(names, keep)
+    def chosen(self, names: Collection[str], keep: Keep, *, after: int = -1) -> Iterator[Row]:
+        return self.table.chosen(names, keep, after=after)
+
+    def sealed(self) -> Sealed | None:
+        return self.table.sealed()
 
     def revision(self) -> int:
         return self.table.revision()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -16,10 +17,11 @@ from backfill_assets.core.segments import Segment, Segments
 from backfill_assets.state.columns import instant, micros
 from backfill_assets.state.history import History
 from backfill_assets.state.in_flight import open_or_failed
-from backfill_assets.state.ledger import DECIDING, Coverage, Entry, Kind, Ledger, by_version
+from backfill_assets.state.ledger import DECIDING, LEDGER, Coverage, Entry, Kind, Ledger, by_version
+from backfill_assets.state.ledger_rows import VersionRows
 from backfill_assets.state.shown_state import ShownState, as_shown, shown_state
 from backfill_assets.state.tables import DataCommit, version_coverage
-from backfill_assets_tests.memory_store import MemoryStore
+from backfill_assets_tests.memory_store import MemoryRows, MemoryStore
 
 T0 = utc("2024-02-01")
 VERSIONS = ("v", "v.1f3a")
@@ -127,7 +129,7 @@ def test_it_adds_up_to_the_same(data: st.DataObject) -> None:
     before, after = data.draw(tables(recorded)), data.draw(tables(recorded))
     one_by_one = by_version(Ledger(store).entries(kinds=DECIDING | {Kind.FAILED}))
     decided = {(e.model, e.version) for e in Ledger(store).entries(kinds=DECIDING)}
-    told = History(Ledger(store))
+    told = History(remembering(store, data.draw(st.integers(0, len(recorded)))))
     Ledger(store).append(
         [
             Entry(kind=Kind.BUILT, model="m", version=v, interval=day(n), at=T0, table_commit=50)
@@ -169,18 +171,41 @@ def test_it_adds_up_to_the_same(data: st.DataObject) -> None:
     _same(*(shown_state(pointer, groups, before, audits=None) for groups in (told, one_by_one)))
 
 
+def remembering(store: MemoryStore, sealed: int) -> Ledger:
+    """The ledger, of which so many entries are written for good, as it is when they are remembered."""
+    store.table(LEDGER).sealed_rows = sealed
+    ledger = Ledger(store, rows := MemoryRows())
+    assert (len(ledger.rows()) > 0, bool(rows.rows)) == (bool(store.table(LEDGER).rows), sealed > 0)
+    return Ledger(store, rows)
+
+
 @settings(max_examples=100)
-@given(entries())
-def test_what_runs_and_what_failed(recorded: list[Entry]) -> None:
-    """Status is told of the same batches under way, and of the same failures, as by all entries."""
-    store = MemoryStore()
+@given(st.data())
+def test_what_runs_and_what_failed(data: st.DataObject) -> None:
+    """Status is told of the same batches under way, and of the failures that no build of the same interval followed,
+    as by all entries."""
+    recorded, store = data.draw(entries()), MemoryStore()
     for entry in recorded:
         Ledger(store).append([entry])
-    every, few = by_version(Ledger(store).entries()), by_version(open_or_failed(Ledger(store)))
+    ledger = remembering(store, data.draw(st.integers(0, len(recorded))))
+    every, few = by_version(Ledger(store).entries()), by_version(open_or_failed(ledger))
     for key, known in every.items():
         assert unfinished(few.get(key, [])) == unfinished(known)
         failures = [e for e in known if e.kind in (Kind.FAILED, Kind.INVALIDATED)]
-        assert [e for e in few.get(key, []) if e.kind in (Kind.FAILED, Kind.INVALIDATED)] == failures
+        told = [e for e in few.get(key, []) if e.kind in (Kind.FAILED, Kind.INVALIDATED)]
+        built = {e.interval: e.sequence for e in known if e.kind is Kind.BUILT}
+        assert set(map(_part, told)) <= set(map(_part, failures))
+        assert [e for e in failures if e.sequence > built.get(e.interval, -1)] == [
+            e for e in told if e.sequence > built.get(e.interval, -1)
+        ]
+
+
+def test_a_failure_that_a_build_made_up_for() -> None:
+    """It is nothing that anybody has to know any more, and costs no entry."""
+    store = MemoryStore()
+    for kind in (Kind.STARTED, Kind.FAILED, Kind.STARTED, Kind.BUILT):
+        Ledger(store).append([Entry(kind=kind, model="m", version="v", interval=day(0), at=T0)])
+    assert open_or_failed(Ledger(store)) == []
 
 
 def _same(found: ShownState, right: ShownState) -> None:
@@ -317,6 +342,77 @@ def test_a_batch_under_way_beside_one_that_ended_later() -> None:
     assert [e.interval for e in unfinished(open_or_failed(Ledger(store)))] == [day(0)]
 
 
+def test_what_is_written_for_good_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then only what came after it, and both together say the same: of digests, versions and builds on either side."""
+    store, asked = MemoryStore(), list[int]()
+    then = daily([(Kind.STARTED, ""), (Kind.BUILT, ""), (Kind.AUDITED, "then")])
+    Ledger(store).append(then)
+    ledger = remembering(store, 7)
+    now = daily([(Kind.AUDITED, "now"), (Kind.FAILED, "")])
+    Ledger(store).append([*now, replace(then[1], batch="again", table_commit=6), replace(then[1], version="w")])
+    columns = store.table(LEDGER).columns
+    counted = lambda *said, after=-1: asked.append(after) or columns(*said, after=after)  # type: ignore[func-returns-value] # noqa: E731
+    monkeypatch.setattr(type(store.table(LEDGER)), "columns", lambda _, *said, **after: counted(*said, **after))
+    for _ in range(2):
+        assert rows_of(ledger) == rows_of(Ledger(store))
+    last = store.table(LEDGER).rows[6]["sequence"]
+    assert asked == [last, -1, last, -1]
+    log = Logs({"v": [_commit(n, f"b{n - 1}", None) for n in range(6)] + [_commit(6, "again", None)]})
+    found, right = (
+        version_coverage(History(each)["m", "v"], log, model="m", version="v", audits="now")
+        for each in (ledger, Ledger(store))
+    )
+    assert found == right
+    assert found[0].green == Ranges((day(1, 4),))
+    store.table(LEDGER).sealed_rows = 9
+    assert rows_of(ledger) == rows_of(Ledger(store))
+    assert ledger.rows().parts[0].last == store.table(LEDGER).rows[8]["sequence"]
+
+
+def rows_of(ledger: Ledger) -> object:
+    """The rows, as values, in any order; with the texts that their digests stand for."""
+    rows = ledger.rows()
+
+    def told(mine: VersionRows) -> list[str]:
+        columns = {f.name: getattr(mine, f.name).tolist() for f in fields(mine)}
+        columns["audits"] = [rows.audits[code] for code in columns["audits"]]
+        return sorted(map(repr, zip(*columns.values(), strict=True)))
+
+    return {key: told(mine) for key, mine in rows.items()}
+
+
+def test_something_was_said_of_a_batch_before_it_was_recorded() -> None:
+    """As when two record in another order than they wrote: it counts for what is shown, told from columns as well."""
+    store, built = MemoryStore(), daily([(Kind.BUILT, "")])[0]
+    red = replace(built, kind=Kind.INVALIDATED, table_commit=0, reason="red")
+    Ledger(store).append([red, built, replace(built, kind=Kind.AUDITED, audits="now")])
+    log = Logs({"v": [_commit(0, "", None), _commit(1, "b0", day(0))]})
+    pointer = replace(FIVE_DAYS, segments=Segments([Segment(interval=day(0), version="v", commit=1)]))
+    found, right = (
+        shown_state(pointer, groups, log, audits="now")
+        for groups in (History(Ledger(store)), by_version(Ledger(store).entries()))
+    )
+    assert found.red == right.red == {"red": Ranges((day(0),))}
+
+
+def test_entries_without_numbers() -> None:
+    """Of releases that gave none: who of two had the last word at one commit is told by entries, by their times."""
+    store, built = MemoryStore(), daily([(Kind.BUILT, "")])[0]
+    audited = replace(built, kind=Kind.AUDITED, audits="now")
+    gone = replace(built, kind=Kind.INVALIDATED, batch="", at=T0 - timedelta(hours=1), reason="red")
+    Ledger(store).append([built, audited, gone])
+    store.table(LEDGER).rows = [{**row, "sequence": 0} for row in store.table(LEDGER).rows]
+    log = Logs({"v": [_commit(0, "", None), _commit(1, "b0", day(0))]})
+    for order in (1, -1):
+        store.table(LEDGER).rows = store.table(LEDGER).rows[::order]
+        found, right = (
+            version_coverage(groups["m", "v"], log, model="m", version="v", audits="now")[0]
+            for groups in (History(Ledger(store)), by_version(Ledger(store).entries()))
+        )
+        assert found == right
+        assert found.green == Ranges((day(0),))
+
+
 def test_nothing_is_recorded() -> None:
     """An empty ledger, and one in which no batch is under way: nothing is found."""
     store = MemoryStore()
@@ -335,7 +431,7 @@ def test_what_everybody_has_costs_no_entry() -> None:
     ledger = Ledger(store)
     read: list[Sequence[Entry]] = []
     chosen = ledger.chosen
-    ledger.chosen = lambda names, keep: read.append(found := chosen(names, keep)) or found  # type: ignore[method-assign]
+    ledger.chosen = lambda *said, **after: read.append(found := chosen(*said, **after)) or found  # type: ignore[method-assign]
     ledger.entries = lambda *_, **__: 1 / 0  # type: ignore[assignment, method-assign, return-value]
     log = Logs({"v": [_commit(n, f"b{n - 1}", None) for n in range(6)]})
     found, _ = version_coverage(History(ledger)["m", "v"], log, model="m", version="v", audits="now")
