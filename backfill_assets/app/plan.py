@@ -62,11 +62,12 @@ def plan_request(
 def plan_by_now(context: Context, facts: Facts, record: PlanRecord) -> Plan:
     """A stored plan, against what is shown by now. The first release did not say which models it was about: what its
     request would do now. Raises PlanError when the loaded code is not the plan's."""
-    refuse_other_code(context.project, facts, record)
     stored = stored_plan(context.control, record.id)
+    request = stored.request if stored else stored_request(context.control, record.id)
+    refuse_other_code(context.project, facts, record, request)
     if stored and stored.models:
         return by_now(context.project, facts, stored)
-    return make_plan(context.project, facts, stored_request(context.control, record.id))
+    return make_plan(context.project, facts, request)
 
 
 def continued_reads(context: Context, plan: str, model: str, intervals: Ranges, pins: Pins) -> Continued:

@@ -30,7 +30,7 @@ from backfill_assets.core.intervals import Ranges, by_name
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.away import away_words, refuse_away
-from backfill_assets.plan.commands import other_code_remedy, restate_all
+from backfill_assets.plan.commands import restate_all
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.faults import Fault
 from backfill_assets.plan.faulty import refuse_faulty
@@ -42,7 +42,7 @@ from backfill_assets.promote.consent import vouching
 from backfill_assets.promote.gate import Verdict, compared, judge_rows
 from backfill_assets.promote.lifecycle import end_applied, end_killed, end_promoted, find_plan, record_move
 from backfill_assets.promote.obstacle import Obstacle
-from backfill_assets.promote.planned import refuse_dual_run
+from backfill_assets.promote.planned import refuse_dual_run, stuck
 from backfill_assets.promote.release import Attempt, Sealing, release_case
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, PlanStatus
@@ -57,16 +57,16 @@ class WaitingMove:
 
     plan: str
     kind: str
-    other_code: str = ""
-    """What to do first, where it is of other code than what is loaded."""
+    stuck: str = ""
+    """Why it cannot be promoted, and what to do first."""
 
     def __str__(self) -> str:
         return f"{self.kind} {self.plan}"
 
     def waits(self, promote: str) -> str:
-        """For what it waits: to be promoted by a command, or for the code that it was made of."""
-        if self.other_code:
-            return f"{self} is not promoted, and was made from other code than the loaded: {self.other_code}"
+        """For what it waits: to be promoted by a command, or why nothing promotes it."""
+        if self.stuck:
+            return f"{self} is not promoted, and {self.stuck}"
         return f"{self} waits: {promote}"
 
 
@@ -182,11 +182,12 @@ def _waiting(context: Context, facts: Facts) -> tuple[WaitingMove, ...]:
     return tuple(
         WaitingMove(
             plan=r.id,
-            kind="restatement" if stored_request(context.control, r.id).restate else "plan",
-            other_code="" if cases.is_ours(facts, r) else other_code_remedy(r),
+            kind="restatement" if request.restate else "plan",
+            stuck="" if cases.is_ours(facts, r) else stuck(facts, r, request),
         )
         for r in context.control.plans.all()
         if r.status is PlanStatus.APPLIED and r.environment == context.environment
+        for request in [stored_request(context.control, r.id)]
     )
 
 

@@ -128,6 +128,8 @@ def claim(
         asked = request_of(other)
         if clash and other.by == by and (asked == plan.request or _other_logic(clash, leased, taken)):
             supersedes.append(other)
+        elif clash and all(_of_two_logics(leased[name], taken[name]) for name in clash):
+            beside.append(ParallelPlan(plan=other, request=asked, moves=clash))
         elif clash:
             collisions.append(Collision(plan=other, models=clash))
         elif asked != plan.request:
@@ -158,6 +160,12 @@ def _is_of(record: PlanRecord, code: Mapping[str, str]) -> bool:
 def _other_logic(models: Sequence[str], one: Mapping[str, Goal], other: Mapping[str, Goal]) -> bool:
     """Whether the code of one of the models is another: two restatements of it are of the same code."""
     return any((logic_of(one[name][0]), one[name][1]) != (logic_of(other[name][0]), other[name][1]) for name in models)
+
+
+def _of_two_logics(one: Goal, other: Goal) -> bool:
+    """Whether both restate a model, and by other logic: one of these is not shown, so that nobody promotes it."""
+    logics = logic_of(one[0]), logic_of(other[0])
+    return logics[0] != logics[1] and one[0] != logics[0] and other[0] != logics[1]
 
 
 def _goal(target: PlanTarget) -> Goal:
