@@ -50,4 +50,5 @@ def print_waiting(found: Waiting, who: str) -> None:
         console.print(Text(one_line(f"Nothing waits for {who or 'anybody'}.")))
     if found.other_code:
         names = ", ".join(record.id for record in found.other_code)
-        console.print(Text(f"Made from other code than the loaded, so it cannot be told here: {names}", style="dim"))
+        told = "Of other code than is loaded, or of logic that is not shown any more, so it cannot be told here"
+        console.print(Text(f"{told}: {names}", style="dim"))
