@@ -119,8 +119,8 @@ def _unbuildable(context: Context) -> str:
 
 
 def _authors(context: Context, claim: Claim) -> tuple[str, ...]:
-    """Who made the plan, or would."""
-    return (*(claim.continues.authors if claim.continues else ()), context.user)
+    """Who made the plan; of one that nobody applied, who would."""
+    return claim.continues.authors if claim.continues else (context.user,)
 
 
 def _verdict(context: Context, request: Request, made: Plan, facts: Facts) -> Verdict | None:

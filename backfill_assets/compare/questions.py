@@ -123,8 +123,9 @@ def questions(
 ) -> list[Question]:
     """What to ask of each model (none named: of all that either side shows), in dependency order.
 
-    What any version that is shown was masked for stays masked, whatever another one calls it. A slice is told of the
-    models that have its column. Raises UsageError for a model or a column that no side has.
+    What any version that is shown was masked for stays masked, whatever another one calls it. Floats are as close as
+    the old side was published with, where the model says less by now. A slice is told of the models that have its
+    column. Raises UsageError for a model or a column that no side has.
     """
     either = {**old.pointers, **new.pointers}
     for name in models:
@@ -162,7 +163,7 @@ def questions(
                 log,
                 within=within,
                 slices=wanted,
-                tolerance=tolerance,
+                tolerance=least_tolerance(model, one, versions) if tolerance is None else tolerance,
                 mask=mask,
                 renamed=called,
                 until=old.until.get(name, ""),
@@ -170,6 +171,14 @@ def questions(
             )
         )
     return found
+
+
+def least_tolerance(model: Model, old: Pointer | None, versions: Mapping[tuple[str, str], Version]) -> float:
+    """How far apart floats may be: what the model says, or what any version that the old side shows was published with.
+    Nobody widens it for the change that comes with it."""
+    records = [versions.get((model.name, segment.version)) for segment in old.segments] if old else []
+    said = [r.tolerance for r in records if r is not None and r.tolerance is not None]
+    return min([model.tolerance, *said])
 
 
 def ever_masked(

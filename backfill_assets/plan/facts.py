@@ -97,6 +97,8 @@ class Shown:
     zones: Mapping[str, str] = field(default_factory=dict[str, str])
     """The time zone of its days; empty: UTC."""
     cadences: Mapping[str, Cadence] = field(default_factory=dict[str, Cadence])
+    tolerances: Mapping[str, float] = field(default_factory=dict[str, float])
+    """How far apart floats may be in comparisons with it; of those whose record says it."""
     written: Mapping[str, ColumnTexts] = field(default_factory=dict[str, ColumnTexts])
     """What was written about its columns."""
     own_changes: Mapping[str, OwnChange] = field(default_factory=dict[str, OwnChange])
@@ -227,6 +229,7 @@ def read_facts(
             algorithms={name: record.algorithm for name, record in recorded.items()},
             zones=zones,
             cadences={name: Calendar.of_definition(each.definition).cadence for name, each in recorded.items()},
+            tolerances={n: said for n, each in recorded.items() if (said := each.tolerance) is not None},
             written={name: written_then(record.definition) for name, record in recorded.items()},
             own_changes=own_changes(project, shown, recorded),
             reads=read_by_now(project, shown, versions, followed(project, shown, versions, checks)),

@@ -55,7 +55,15 @@ from backfill_assets.plan.stages import (
 from backfill_assets.plan.stale_inputs import stale_inputs
 from backfill_assets.plan.strategy import Strategy, strategies
 from backfill_assets.plan.versions import invalidations
-from backfill_assets.plan.warnings import empty_models, other_types, overrides, refuted_texts, unknown_columns, warnings
+from backfill_assets.plan.warnings import (
+    empty_models,
+    other_types,
+    overrides,
+    refuted_texts,
+    unknown_columns,
+    warnings,
+    wider_tolerances,
+)
 
 
 def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
@@ -204,6 +212,7 @@ def _whole(project: Bounded, facts: Facts, request: Request, unbounded: Project)
         warnings=(
             *warnings(project, names),
             *refuted_texts(project, facts, names),
+            *wider_tolerances(project, facts, names),
             *respelled_warnings(project, facts.environment.name, other_letters),
             *empty_models(project, facts, names),
             *other_types(project, facts, names),
@@ -373,6 +382,7 @@ def _patched(
         warnings=(
             *warnings(project, patches),
             *refuted_texts(project, facts, patches),
+            *wider_tolerances(project, facts, patches),
             *respelled_warnings(project, facts.environment.name, other_letters),
             *stays,
         ),

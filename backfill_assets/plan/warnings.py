@@ -49,6 +49,23 @@ def parted(plan: Plan, project: Project) -> tuple[list[PlanWarning], list[PlanWa
     return [w for w in plan.warnings if w not in about], [w for w in plan.warnings if w in about]
 
 
+def wider_tolerances(project: Project, facts: Facts, models: Collection[str]) -> tuple[PlanWarning, ...]:
+    """A warning for each of these models that changes, and whose header lets floats be further apart than before."""
+    return tuple(
+        PlanWarning(
+            model=name,
+            place=_place(project, name),
+            what=f"{name} is compared within {then:g}, as what is shown was, and not within the {now:g} of its header",
+            why="a change is held against what was agreed on before it",
+            fix=f"nothing, if that is meant: {now:g} holds for comparisons with what this plan shows",
+        )
+        for name, then in facts.shown.tolerances.items()
+        if name in models
+        and facts.environment.versions[name] != project.fingerprints[name]
+        and (now := project.models[name].tolerance) > then
+    )
+
+
 def refuted_texts(project: Project, facts: Facts, models: Collection[str]) -> tuple[PlanWarning, ...]:
     """A warning for each of these models whose text counts as unchanged, and was found to give other rows."""
     return tuple(

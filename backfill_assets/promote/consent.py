@@ -116,7 +116,8 @@ def why_not_enough(case: Case, owner: str, parts: Mapping[str, Ranges]) -> str:
         there = covered_by(case, review, approval)
         beyond = [f"{name} {left}" for name, part in parts.items() if (left := part - there.get(name, NOTHING))]
         problem = f"not of {', '.join(beyond)}" if there else STALE
-    return f" ({approval.by} approved at {approval.at:%Y-%m-%d %H:%M} UTC, but {problem})"
+    what = f" plan {approval.plan}" if len(case.reviews) > 1 else ""
+    return f" ({approval.by} approved{what} at {approval.at:%Y-%m-%d %H:%M} UTC, but {problem})"
 
 
 def release_approvals(case: Case) -> tuple[Approval, ...]:

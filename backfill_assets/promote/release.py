@@ -19,7 +19,7 @@ from backfill_assets.promote.gate import Verdict, gate
 from backfill_assets.promote.judged import records_read, refuse_moved
 from backfill_assets.promote.promote import ViewCatalog, new_release, promote, recover
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment
+from backfill_assets.state.environment import Environment, Environments
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.table_contents import with_counts
 from backfill_assets.state.tables import TableLog
@@ -107,6 +107,8 @@ def release_case(
         attempt = look()
         case = attempt.case
         verdict = gate(case)
+        if not verdict.open and _moved_since(control.environments, case.environment):
+            continue  # what it was judged by was read before that, and after it
         if not verdict.open or not verdict.moves:
             return Released(environment=case.environment, verdict=verdict, attempt=attempt, packets=digests)
         in_force = mover.rules(case)
@@ -147,6 +149,10 @@ def release_case(
             continue
         return Released(environment=moved, verdict=verdict, attempt=attempt, packets=digests)
     raise too_busy(f"{environment} is too busy", PromotionError)
+
+
+def _moved_since(environments: Environments, seen: Environment) -> bool:
+    return environments.read(seen.name).pointers != seen.pointers
 
 
 _ATTEMPTS = 20

@@ -45,6 +45,12 @@ class Version:
     """As it was recorded before the code of the same version came to read other models, or the same by other names."""
 
     @property
+    def tolerance(self) -> float | None:
+        """How far apart floats may be in comparisons with it, as its header said; None where its record does not."""
+        said = self.definition.get("tolerance")
+        return said if isinstance(said, float | int) else None
+
+    @property
     def algorithm(self) -> int:
         """By which rules its signature was made."""
         return algorithm_of(self.definition)

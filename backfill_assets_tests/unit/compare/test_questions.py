@@ -116,6 +116,38 @@ def test_an_open_range_of_months() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("then", "now", "asked", "used"),
+    [
+        (1e-9, 0.5, None, 1e-9),
+        (0.5, 1e-9, None, 1e-9),
+        (0.1, 0.1, None, 0.1),
+        (1e-9, 0.5, 0.2, 0.2),
+        (None, 0.5, None, 0.5),
+    ],
+)
+def test_nobody_widens_the_tolerance_for_the_change_that_comes_with_it(
+    tables: FakeTables, then: float | None, now: float, asked: float | None, used: float
+) -> None:
+    """What is shown was published with one: the smaller of both counts, unless somebody asks otherwise."""
+    world = World(a_model("orders", tolerance=now))
+    definition = {} if then is None else {"tolerance": then}
+    record = Version(
+        model="orders",
+        version="1",
+        upstream={},
+        columns=(),
+        definition=definition,
+        signature=Signature(rows="", columns={}),
+        created=NOW,
+    )
+    old, new = (
+        Side(name=v, pointers={"orders": a_pointer("orders", v, days("01", "03"), commit=1)}) for v in ("1", "2")
+    )
+    [question] = questions(world.project, {("orders", "1"): record}, tables, old, new, tolerance=asked)
+    assert question.tolerance == used
+
+
 def test_a_mask_of_any_version_holds(tables: FakeTables) -> None:
     """What the code no longer masks is masked still, where a side shows a version that did."""
     world = World(a_model("orders", mask=("email",)))

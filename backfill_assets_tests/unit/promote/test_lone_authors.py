@@ -59,6 +59,15 @@ def test_the_refusal_sends_nobody_to_themselves() -> None:
     assert "list somebody else for ana@x in approvals.owners" in ana and alone.startswith("  a team of one says so")
 
 
+def test_whoever_looks_at_a_plan_made_none(tmp_path: Path) -> None:
+    """The plan is dev's: ana, who may approve it, is not told that nobody may."""
+    root = promoted(small_project(tmp_path, days=3))
+    daily = root / "models" / "daily.sql"
+    daily.write_text(daily.read_text().replace("sum(amount)", "sum(amount + 1)"))
+    assert start_apply(unsparked(root, user="dev"), Request())
+    assert not preview(unsparked(root, user="ana"), Request()).notes
+
+
 def test_plan_and_apply_warn(tmp_path: Path) -> None:
     """Before days are built that nobody can approve."""
     root = promoted(small_project(tmp_path, days=3))

@@ -137,6 +137,20 @@ def place_pointers(place: Context, plan: str) -> list[object]:
     return [candidate.pointers[name] for name in ("daily", "running")]
 
 
+def test_a_wider_tolerance_holds_from_the_next_change_on(tmp_path: Path) -> None:
+    """The plan says by which its own rows are compared, where the header says more than before; not of a narrower
+    one, nor where nothing changes."""
+    root = project(tmp_path)
+    for said, code, warned in (("0.5", "2 * ", True), ("1e-12", "3 * ", False), ("0.5", "", False)):
+        text = (root / "models" / "daily.sql").read_text()
+        edit(root / "models" / "daily.sql", "sum(amount)", f"{code}sum(amount)")
+        edit(root / "models" / "daily.sql", "owner:", f"tolerance: {said}\nowner:")
+        found = [w.what for w in plan_request(unsparked(root, user="dev")).warnings if "compared within" in w.what]
+        told = ["daily is compared within 1e-09, as what is shown was, and not within the 0.5 of its header"]
+        assert found == (told if warned else [])
+        (root / "models" / "daily.sql").write_text(text)
+
+
 def test_another_persons_is_in_nobodys_way(tmp_path: Path) -> None:
     """Whoever restates the logic that is shown need not wait for one that nobody promotes any more; one's own ends."""
     root = project(tmp_path)

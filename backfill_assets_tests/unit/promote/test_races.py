@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -93,6 +94,24 @@ def test_two_promotions_that_do_not_fit() -> None:
     assert [o.what for o in done.verdict.obstacles] == ["was built from a a-1, but prod would show a-2"]
     shown = world.control.environments.read("prod").pointers
     assert {n: p.version for n, p in shown.items()} == {"a": "a-2"}
+
+
+def test_the_same_is_promoted_by_somebody_else() -> None:
+    """Between two looks of one that is judged, the other one moves: the gate of the first is not told closed for what
+    was read before, and is asked again."""
+    world = built_twice()
+    mine, first = promotion(world, "a", a="2"), list[object]()
+
+    def look() -> Case:
+        found = mine()
+        if not first:
+            first.append(release(world, mine)[0].moved)
+            return replace(found, reviews=())  # plans that have ended by now are not read
+        return found
+
+    done, looks = release(world, look)
+    assert first == [True] and looks == 2
+    assert done.verdict.open and not done.verdict.moves
 
 
 def test_two_promotions_that_fit() -> None:
