@@ -19,7 +19,9 @@ from backfill_assets.state.tables import Readable, TableLog, TableStorage, vouch
 from backfill_assets.state.view_types import two_types
 
 _AT_ONCE = 8
-"""Segments that are looked at side by side."""
+"""Segments that are looked at side by side: in an object store each look waits."""
+_OF_KNOWN = 2
+"""The same of those whose files are remembered, which are on a disk: more threads would wait for one another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +108,8 @@ def _in_turn(shown: Sequence[tuple[Pointer, Segment]], storage: TableStorage) ->
     looks = [storage.last_look(pointer.model, s.version, s.interval) for pointer, s in shown]
     known = sorted((look, at) for at, look in enumerate(looks) if look is not None)
     yield [at for at, look in enumerate(looks) if look is None]
-    for first in range(0, len(known), _AT_ONCE):
-        yield [at for _, at in known[first : first + _AT_ONCE]]
+    for first in range(0, len(known), _OF_KNOWN):
+        yield [at for _, at in known[first : first + _OF_KNOWN]]
 
 
 def damages(project: Project, proofs: Sequence[Readability]) -> dict[str, dict[str, Ranges]]:

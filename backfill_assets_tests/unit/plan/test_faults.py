@@ -74,7 +74,8 @@ def test_of_very_many_files_some_are_looked_at() -> None:
 
     assert looked_at(70) == ["c", *"fghijkl"]
     assert looked_at(80) == ["c", *"fghijkl"]
-    assert looked_at(81) == looked_at(None) == [*"abcdefghijkl"]
+    assert looked_at(81) == ["c", *"defghijkl"]
+    assert looked_at(101) == looked_at(None) == [*"abcdefghijkl"]
     assert looked_at(0) == []
     world.tables.looks.clear()
     assert looked_at(70) == [*"abcdefghijkl"]
