@@ -70,11 +70,13 @@ def write_evidence(
     *,
     after: Mapping[str, Pointer] | None = None,
     vouching: Sequence[PlanReview] = (),
+    facts: Facts | None = None,
 ) -> Evidence:
     """Write a plan's (None: the newest one's) packet, unless a promotion sealed the one that is there.
 
     `after` is what the environment is about to show by this plan; None: it does not move now. `vouching` are other
-    open plans, of the same rows, on whose comparisons and approvals the move rests. Raises PlanError, StateError.
+    open plans, of the same rows, on whose comparisons and approvals the move rests, which was judged by `facts`.
+    Raises PlanError, StateError.
     """
     from backfill_assets.evidence.make import Evidence, make  # pydantic: planning has no need of it
     from backfill_assets.evidence.verify import read_packet
@@ -88,7 +90,7 @@ def write_evidence(
         sealed, there = False, None
     if there is not None:
         return Evidence(packet=there, location=folder.location, digest=packet_digest(folder), changed=False)
-    made, files = make(_inputs(context, record, after=after, vouching=vouching))
+    made, files = make(_inputs(context, record, after=after, vouching=vouching, facts=facts))
     written = write_packet(folder, record.id, files, sealed=sealed)
     return Evidence(packet=made, location=folder.location, digest=written.digest, changed=written.changed)
 
@@ -202,7 +204,8 @@ def _plan_packets(context: Context, case: Case, record: PlanRecord) -> dict[str,
     ended = {plan.id for plan in (record, *fulfilled(context.control, after))}
     grounds = vouching(case)
     return {
-        plan: write_evidence(context, plan, after=after.pointers, vouching=grounds).digest for plan in sorted(ended)
+        plan: write_evidence(context, plan, after=after.pointers, vouching=grounds, facts=case.facts).digest
+        for plan in sorted(ended)
     }
 
 
