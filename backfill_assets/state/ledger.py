@@ -70,6 +70,8 @@ class Ledger(Records):
         self._older: tuple[str, LedgerRows] | None = None
         self._kept: tuple[str, list[Entry]] = ("", [])
         """The state of the table, and every entry of it but those that say that a batch began."""
+        self._of_models: tuple[str, Mapping[str, Sequence[Entry]]] = ("", {})
+        """The same of some models."""
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Record what happened, all in one commit."""
@@ -80,9 +82,11 @@ class Ledger(Records):
         """What was recorded for these models, of these kinds (None: all), oldest first."""
         wanted = frozenset(Kind if kinds is None else kinds)
         state, (seen, known) = self._table.state(), self._kept
-        if state != seen:
-            if models is not None or not wanted - {Kind.STARTED}:
-                return self._read(models, wanted)
+        if not wanted - {Kind.STARTED}:
+            return self._read(models, wanted)
+        if state != seen and models is not None:
+            known = self._of(models, state)
+        elif state != seen:
             self._kept = "", []  # two at once would be much
             known = self._read(None, _LASTING)
             self._kept = state, known
@@ -91,6 +95,19 @@ class Ledger(Records):
             return found
         began = self._read(models, {Kind.STARTED})  # after the rest: who ended in between seems to work still
         return sorted([*found, *began], key=_ORDER)
+
+    def _of(self, models: Collection[str], state: str) -> list[Entry]:
+        """Those of some models: a command asks for the same ones again."""
+        seen, known = self._of_models
+        if not state or state != seen:
+            known = {}
+        if missing := {*models} - known.keys():
+            read = defaultdict[str, list[Entry]](list)
+            for entry in self._read(missing, _LASTING):
+                read[entry.model].append(entry)
+            known = {**known, **{name: read[name] for name in missing}}
+            self._of_models = state, known
+        return sorted((e for name in models for e in known[name]), key=_ORDER)
 
     def _read(self, models: Collection[str] | None, kinds: Collection[Kind]) -> list[Entry]:
         where: dict[str, Collection[str]] = {"kind": [kind.value for kind in kinds]}
