@@ -60,6 +60,7 @@ from backfill_assets.plan.warnings import (
     other_types,
     overrides,
     refuted_texts,
+    split_intervals,
     unknown_columns,
     warnings,
     wider_tolerances,
@@ -137,7 +138,8 @@ def _from_a_day(project: Bounded, facts: Facts, request: Request, first: datetim
             )
     patches = forward(project, facts.environment, changed, first, facts.now, ignore_cron=request.ignore_cron)
     since = f"new logic from {first:%Y-%m-%d} on, older rows stay"
-    return _patched(project, facts, request, patches, dict.fromkeys(changed, since), changes)
+    plan = _patched(project, facts, request, patches, dict.fromkeys(changed, since), changes)
+    return replace(plan, warnings=(*plan.warnings, *split_intervals(project, facts, changed, first)))
 
 
 def _whole(project: Bounded, facts: Facts, request: Request, unbounded: Project) -> Plan:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from datetime import datetime
 
-from backfill_assets.core.intervals import NOTHING, Ranges
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Override, Project
 from backfill_assets.core.segments import logic_of
-from backfill_assets.core.wording import did_you_mean
+from backfill_assets.core.wording import did_you_mean, listed
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.changed_texts import remedy
 from backfill_assets.plan.facts import Facts
@@ -64,6 +65,32 @@ def wider_tolerances(project: Project, facts: Facts, models: Collection[str]) ->
         and facts.environment.versions[name] != project.fingerprints[name]
         and (now := project.models[name].tolerance) > then
     )
+
+
+def split_intervals(project: Project, facts: Facts, changed: Collection[str], first: datetime) -> list[PlanWarning]:
+    """A warning for each shown interval that new logic from a day on begins within, and that reads what begins there:
+    it stays as it is."""
+    found: list[PlanWarning] = []
+    for name in changed:
+        cadence, pointer = project.models[name].cadence, facts.environment.pointers.get(name)
+        above = [u.name for u in project.models[name].upstreams if u.name in changed]
+        split = (
+            Ranges((Interval(cadence.floor(first), cadence.ceil(first)),)) if cadence.floor(first) < first else NOTHING
+        )
+        if not (above and pointer and pointer.covers & split):
+            continue
+        day = f"{first:%Y-%m-%d}"
+        found.append(
+            PlanWarning(
+                model=name,
+                place=_place(project, name),
+                what=f"{name} {split} stays as it is, and {listed(above)} beside it is of the new logic from {day} on",
+                why=f"the new logic of {name} begins with its first {cadence.value} interval after that day",
+                fix=f"begin where such an interval does: --forward-only {cadence.floor(first):%Y-%m-%d} or "
+                f"{cadence.ceil(first):%Y-%m-%d}; or compute it again once this is promoted: backfill apply",
+            )
+        )
+    return found
 
 
 def refuted_texts(project: Project, facts: Facts, models: Collection[str]) -> tuple[PlanWarning, ...]:

@@ -379,6 +379,21 @@ def test_nor_built_by_themselves(world: World) -> None:
     refuse_parts(world.project, pointer, "day", days("04", "07"))
 
 
+def test_a_plan_says_which_month_it_cuts() -> None:
+    """It stays as it is beside days of the new logic; where a month begins, none is cut."""
+    world = World(*MONTHS)
+    released(world)
+    world.project = a_project(*MONTHS, versions={"day": "2", "month": "2"})
+    [cut] = world.plan(Request(forward_only=utc("2023-11-16"))).warnings
+    assert cut.what == (
+        "month 2023-11-01..2023-11-30 stays as it is, and day beside it is of the new logic from 2023-11-16 on"
+    )
+    assert "--forward-only 2023-11-01 or 2023-12-01" in cut.fix
+    assert world.plan(Request(forward_only=utc("2023-12-01"))).warnings == ()
+    world.project = a_project(*MONTHS, versions={"month": "2"})
+    assert world.plan(Request(forward_only=utc("2023-11-16"))).warnings == ()
+
+
 def test_what_cannot_be_computed_again_by_itself() -> None:
     world = a_month_over_a_seam()
     held = held_by_older(world.project, world.facts().environment)
