@@ -140,13 +140,18 @@ class DeltaControlTable:
 
     def _append(self, rows: Sequence[Row]) -> None:
         from deltalake import CommitProperties, write_deltalake
+        from deltalake.exceptions import CommitFailedError
 
-        # Appends never exclude each other, so the only way to fail is to run out of attempts (15 by default).
+        # Appends never exclude each other, so delta-rs may try as often as it takes (15 times by default); beside
+        # somebody who joins files it gives up, now and then, and is asked again.
         patient = CommitProperties(max_commit_retries=_ATTEMPTS)
-        table = self._whole()
-        with self._durable(before := table.version()):
-            write_deltalake(table, self._arrow(rows), mode="append", commit_properties=patient)
-        self._keep(table, before + 1)
+        for _ in attempts(_ATTEMPTS):
+            table = self._whole()
+            with self._durable(before := table.version()), suppress(CommitFailedError):
+                write_deltalake(table, self._arrow(rows), mode="append", commit_properties=patient)
+                self._keep(table, before + 1)
+                return
+        raise too_busy(f"{self._location} is too busy")
 
     def _append_numbered(self, rows: Sequence[Row]) -> None:
         from deltalake import CommitProperties, write_deltalake

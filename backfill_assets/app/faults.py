@@ -28,8 +28,7 @@ def find_faults(context: Context, facts: Facts) -> tuple[Fault, ...]:
     if not shown.pointers:
         return ()
     pointers = list(shown.pointers.values())
-    log = facts.tables.look(context.log)
-    proofs = rehearse(pointers, context.storage, log, None, footers=False, most=_MOST_FILES)
+    proofs = rehearse(pointers, context.storage, context.log, None, footers=False, most=_MOST_FILES)
     found = faults(context.project, shown, facts.standing, damages(context.project, proofs))
     unread = unread_since(context.project, shown, facts.past.releases, facts.tables.entries)
     return (*found, *_stale(context, shown, facts.past.releases, unread))
