@@ -181,7 +181,7 @@ def shown_digest(context: Context, plan: str) -> str:
     """What an approval of a plan would be of by now; "" where none is asked for, or the code is another one's."""
     record, facts = find_plan(context.control, plan), context.facts()
     cases = cases_of(context, facts)
-    if not record.live or not cases.is_ours(facts, record):
+    if not record.live or not cases.may_move(facts, record):
         return ""
     about = subject(context.project, facts, cases.review(facts, record))
     return about.digest if about.scope else ""

@@ -141,7 +141,7 @@ def _judged(
     from backfill_assets.evidence.inputs import Judged, JudgedApproval
 
     cases = cases_of(context, facts)
-    if not (record.live and cases.is_ours(facts, record)):
+    if not (record.live and cases.may_move(facts, record)):
         return None
     case = cases.review(facts, record)
     reviews = (case, *(review for review in vouching if review.record.id != record.id))

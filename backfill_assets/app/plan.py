@@ -26,6 +26,7 @@ from backfill_assets.plan.stored import stored_plan, stored_request
 from backfill_assets.plan.uncovered import Uncovered, uncovered
 from backfill_assets.plan.unknown_days import unknown_days
 from backfill_assets.promote.lifecycle import find_plan, read_claim
+from backfill_assets.promote.overtaken import refuse_overtaken
 from backfill_assets.promote.planned import refuse_other_code
 from backfill_assets.state.plans import PlanRecord
 
@@ -62,12 +63,12 @@ def plan_request(
 def plan_by_now(context: Context, facts: Facts, record: PlanRecord) -> Plan:
     """A stored plan, against what is shown by now. The first release did not say which models it was about: what its
     request would do now. Raises PlanError when the loaded code is not the plan's."""
+    refuse_other_code(context.project, facts, record)
     stored = stored_plan(context.control, record.id)
-    request = stored.request if stored else stored_request(context.control, record.id)
-    refuse_other_code(context.project, facts, record, request)
+    refuse_overtaken(facts.environment, record, stored)
     if stored and stored.models:
         return by_now(context.project, facts, stored)
-    return make_plan(context.project, facts, request)
+    return make_plan(context.project, facts, stored_request(context.control, record.id))
 
 
 def continued_reads(context: Context, plan: str, model: str, intervals: Ranges, pins: Pins) -> Continued:

@@ -30,7 +30,7 @@ from backfill_assets.core.intervals import Ranges, by_name
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.away import away_words, refuse_away
-from backfill_assets.plan.commands import restate_all
+from backfill_assets.plan.commands import other_code_remedy, restate_all
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.faults import Fault
 from backfill_assets.plan.faulty import refuse_faulty
@@ -38,11 +38,13 @@ from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.plan.stored import stored_plan, stored_request
 from backfill_assets.promote.case import Case
+from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.consent import vouching
 from backfill_assets.promote.gate import Verdict, compared, judge_rows
 from backfill_assets.promote.lifecycle import end_applied, end_killed, end_promoted, find_plan, record_move
 from backfill_assets.promote.obstacle import Obstacle
-from backfill_assets.promote.planned import refuse_dual_run, stuck
+from backfill_assets.promote.overtaken import why_overtaken
+from backfill_assets.promote.planned import refuse_dual_run
 from backfill_assets.promote.release import Attempt, Sealing, release_case
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, PlanStatus
@@ -182,13 +184,18 @@ def _waiting(context: Context, facts: Facts) -> tuple[WaitingMove, ...]:
     return tuple(
         WaitingMove(
             plan=r.id,
-            kind="restatement" if request.restate else "plan",
-            stuck="" if cases.is_ours(facts, r) else stuck(facts, r, request),
+            kind="restatement" if stored_request(context.control, r.id).restate else "plan",
+            stuck=_stuck(cases, facts, r),
         )
         for r in context.control.plans.all()
         if r.status is PlanStatus.APPLIED and r.environment == context.environment
-        for request in [stored_request(context.control, r.id)]
     )
+
+
+def _stuck(cases: Cases, facts: Facts, record: PlanRecord) -> str:
+    if not cases.is_ours(facts, record):
+        return f"was made from other code than the loaded: {other_code_remedy(record)}"
+    return why_overtaken(facts.environment, record, cases.stored(record))
 
 
 def _prepare_attempt(context: Context, asked: Request, named: str) -> _Planned:

@@ -174,7 +174,7 @@ def _gaps(context: Context, record: PlanRecord) -> tuple[Gap, ...] | None:
     facts = context.facts()
     cases = cases_of(context, facts)
     with suppress(PlanError):  # what it asks for is not there any more
-        if cases.is_ours(facts, record):
+        if cases.may_move(facts, record):
             return find_gaps(context, plan_by_now(context, facts, record), facts.environment)
     return None
 

@@ -95,6 +95,8 @@ class Waiting:
     changes: tuple[RulesChange, ...]
     other_code: tuple[PlanRecord, ...]
     """Open plans of other code than the loaded one: what they lack cannot be told here."""
+    overtaken: tuple[PlanRecord, ...] = ()
+    """Open restatements of what is not shown any more: nobody promotes them."""
 
 
 def read_waiting(context: Context, who: str = "") -> Waiting:
@@ -103,7 +105,8 @@ def read_waiting(context: Context, who: str = "") -> Waiting:
     rules, cases = facts.rules_for(context.project), cases_of(context, facts)
     live = [r for r in reversed(context.control.plans.all()) if r.live and r.environment == context.environment]
     ours = [record for record in live if cases.is_ours(facts, record)]
-    plans = [_waiting(context, facts, cases, record, who, rules) for record in ours if cases.required]
+    moving = [record for record in ours if cases.may_move(facts, record)]
+    plans = [_waiting(context, facts, cases, record, who, rules) for record in moving if cases.required]
     waiting = [
         change
         for change in waiting_changes(context)
@@ -113,6 +116,7 @@ def read_waiting(context: Context, who: str = "") -> Waiting:
         plans=tuple(found for found in plans if found.lacking or (who and found.notices)),
         changes=tuple(waiting),
         other_code=tuple(record for record in live if record not in ours),
+        overtaken=tuple(record for record in ours if record not in moving),
     )
 
 

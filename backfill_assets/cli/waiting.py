@@ -18,6 +18,7 @@ def waiting_json(found: Waiting) -> dict[str, object]:
         "plans": [plan.to_json() for plan in found.plans],
         "rules": [rules_change_json(change) for change in found.changes],
         "other_code": [plan_json(record) for record in found.other_code],
+        "overtaken": [plan_json(record) for record in found.overtaken],
     }
 
 
@@ -50,5 +51,9 @@ def print_waiting(found: Waiting, who: str) -> None:
         console.print(Text(one_line(f"Nothing waits for {who or 'anybody'}.")))
     if found.other_code:
         names = ", ".join(record.id for record in found.other_code)
-        told = "Of other code than is loaded, or of logic that is not shown any more, so it cannot be told here"
-        console.print(Text(f"{told}: {names}", style="dim"))
+        console.print(Text(f"Made from other code than the loaded, so it cannot be told here: {names}", style="dim"))
+    for record in found.overtaken:
+        ended = f"backfill abandon {record.id}"
+        console.print(
+            Text(f"Restates what is not shown any more, so nobody promotes it: {record.id}; {ended}", style="dim")
+        )

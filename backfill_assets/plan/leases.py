@@ -163,7 +163,7 @@ def _other_logic(models: Sequence[str], one: Mapping[str, Goal], other: Mapping[
 
 
 def _of_two_logics(one: Goal, other: Goal) -> bool:
-    """Whether both restate a model, and by other logic: one of these is not shown, so that nobody promotes it."""
+    """Whether both restate a model, and by other logic: then not the same days of what is shown."""
     logics = logic_of(one[0]), logic_of(other[0])
     return logics[0] != logics[1] and one[0] != logics[0] and other[0] != logics[1]
 

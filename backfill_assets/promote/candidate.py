@@ -52,24 +52,10 @@ def candidate(
     return pointers
 
 
-def is_overtaken(shown: Environment, target: PlanTarget) -> bool:
-    """Whether a target restates logic that the environment does not show any more where it would be put."""
-    if target.version == (logic := logic_of(target.version)):
-        return False
-    pointer = shown.pointers.get(target.model)
-    if pointer is None or pointer.version == logic:
-        return pointer is None
-    there = pointer.segments.cut(target.intervals) if target.intervals else pointer.segments
-    return not there or any(segment.logic != logic for segment in there)
-
-
 def known_target(project: Project, facts: Facts, target: PlanTarget) -> Coverage | None:
-    """What there is of a target; None when the facts are not about it: it is a version of other code, or corrects one
-    that is not shown any more."""
+    """What there is of a target; None when the facts are not about it: it is a version of other code."""
     fingerprint = project.fingerprints.get(target.model)
     if fingerprint == target.version:
         return facts.tables.coverage[target.model]
-    if is_overtaken(facts.environment, target):
-        return None
     # A revision of what the code says may have no batch yet.
     return facts.tables.patched.get(target.version, Coverage() if fingerprint == logic_of(target.version) else None)

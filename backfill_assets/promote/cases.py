@@ -21,6 +21,7 @@ from backfill_assets.promote.candidate import known_target
 from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.changed_rows import find_changed_rows
 from backfill_assets.promote.older_reads import Building, OlderReads, older_reads
+from backfill_assets.promote.overtaken import overtaken
 from backfill_assets.promote.planned import propose_plan
 from backfill_assets.promote.proposal import Proposal, propose
 from backfill_assets.promote.rollback_step import model_then
@@ -116,7 +117,7 @@ class Cases:
         """What is known of all open plans that the loaded code is of."""
         records = [r for r in self.control.plans.all() if r.live and r.environment == facts.environment.name]
         replaced = replacements(facts.past.releases)
-        return tuple(self._review(facts, r, replaced, versions) for r in records if self.is_ours(facts, r))
+        return tuple(self._review(facts, r, replaced, versions) for r in records if self.may_move(facts, r))
 
     def review(self, facts: Facts, record: PlanRecord) -> PlanReview:
         """A stored plan with what it would show, and what was found out and said about it."""
@@ -172,6 +173,10 @@ class Cases:
     def is_ours(self, facts: Facts, record: PlanRecord) -> bool:
         """Whether the loaded code is the plan's."""
         return all(known_target(self.project, facts, t) is not None for t in record.targets)
+
+    def may_move(self, facts: Facts, record: PlanRecord) -> bool:
+        """Whether it is, and the plan is of what is shown by now."""
+        return self.is_ours(facts, record) and not overtaken(facts.environment, self.stored(record))
 
     def stored(self, record: PlanRecord) -> Plan | None:
         """A stored plan, as it was opened."""

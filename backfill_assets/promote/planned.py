@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.model import Project
 from backfill_assets.core.segments import logic_of
-from backfill_assets.core.wording import listed
-from backfill_assets.plan.commands import apply_command, other_code_remedy
+from backfill_assets.plan.commands import other_code_remedy
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.patch import Patch, forward
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.promote.candidate import is_overtaken, known_target
+from backfill_assets.promote.candidate import known_target
+from backfill_assets.promote.overtaken import refuse_overtaken
 from backfill_assets.promote.proposal import Proposal, propose
-from backfill_assets.state.plans import PlanRecord, PlanTarget
+from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.versions import Version
 
 
@@ -30,7 +30,8 @@ def propose_plan(
 
     Days that the environment gained meanwhile are kept. Raises PlanError when the loaded code is not the plan's.
     """
-    refuse_other_code(project, facts, record, stored.request if stored else Request())
+    refuse_other_code(project, facts, record)
+    refuse_overtaken(facts.environment, record, stored)
     patches = stored_patches(project, facts, stored) if stored else {}
     request = stored.request if stored else Request()
     models = tuple(name for name in record.versions if not stored or name not in stored.held)
@@ -47,38 +48,8 @@ def refuse_dual_run(record: PlanRecord, stored: Plan | None) -> None:
         )
 
 
-def stuck(facts: Facts, record: PlanRecord, request: Request) -> str:
-    """Why a plan cannot be promoted that is not about the loaded code, and what to do."""
-    if overtaken := _overtaken(facts, record):
-        shown = facts.environment.name
-        return f"restates {_listed(overtaken)}, which {shown} does not show any more: {_anew(facts, record, request)}"
-    return f"was made from other code than the loaded: {other_code_remedy(record)}"
-
-
-def _overtaken(facts: Facts, record: PlanRecord) -> list[PlanTarget]:
-    return [target for target in record.targets if is_overtaken(facts.environment, target)]
-
-
-def _listed(targets: Sequence[PlanTarget]) -> str:
-    return listed([f"{target.model} {logic_of(target.version)}" for target in targets])
-
-
-def _anew(facts: Facts, record: PlanRecord, request: Request) -> str:
-    code = f"with the code that {facts.environment.name} shows"
-    return f"`backfill abandon {record.id}`; then, {code}, `{apply_command(request)}`"
-
-
-def refuse_other_code(project: Project, facts: Facts, record: PlanRecord, request: Request) -> None:
-    """Raise PlanError when the loaded code is not the plan's, or prod shows other logic by now than the plan restates.
-    `request`: the plan's."""
-    if overtaken := _overtaken(facts, record):
-        shown = facts.environment
-        shows = listed([f"{shown.versions.get(t.model) or 'nothing'} of {t.model}" for t in overtaken])
-        raise PlanError(
-            f"plan {record.id} restates {_listed(overtaken)}, and {shown.name} shows {shows} by now",
-            why="a restatement computes published history again with the logic that is published",
-            fix=_anew(facts, record, request),
-        )
+def refuse_other_code(project: Project, facts: Facts, record: PlanRecord) -> None:
+    """Raise PlanError when the loaded code is not the plan's."""
     for target in record.targets:
         if known_target(project, facts, target) is None:
             raise PlanError(

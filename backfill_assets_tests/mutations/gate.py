@@ -13,12 +13,16 @@ _TAKEN_OUT = "promote/test_taken_out.py::"
 _OLDER = "promote/test_older_sources.py::"
 
 GATE = (
-    broken("overtaken: nothing is put over other logic", "promote/planned.py", "    if overtaken := _overtaken(facts, record):\n        shown = facts.environment\n", "    if False:\n        shown = facts.environment\n", "promote/test_overtaken.py"),
-    broken("overtaken: nobody looks at such a plan", "promote/candidate.py", "    if is_overtaken(facts.environment, target):\n", "    if False:\n", "promote/test_overtaken.py"),
+    broken("overtaken: other logic is shown of its days", "promote/overtaken.py", "all(segment.logic == logic for", "any(segment.logic == logic for", "promote/test_overtaken.py::test_what_is_shown_of_its_days_decides"),
+    broken("overtaken: its days are not shown", "promote/overtaken.py", "pointer is None or patch.intervals - pointer.covers", "pointer is None", "promote/test_overtaken.py::test_what_is_shown_of_its_days_decides"),
+    broken("overtaken: of its days alone", "promote/overtaken.py", "pointer.segments.cut(patch.intervals))\n\n\ndef why", "pointer.segments)\n\n\ndef why", "promote/test_overtaken.py::test_what_is_shown_of_its_days_decides"),
+    broken("overtaken: what replaces older logic is of the newest", "promote/overtaken.py", "        return pointer.version == logic\n", "        return True\n", "promote/test_overtaken.py::test_what_is_shown_of_its_days_decides"),
+    broken("overtaken: promoted by its own days", "app/plan.py", "    refuse_overtaken(facts.environment, record, stored)\n", "", "promote/test_overtaken.py::test_days_that_were_built_for_a_plan_before"),
+    broken("overtaken: nobody looks at such a plan", "promote/cases.py", " and not overtaken(facts.environment, self.stored(record))", "", "promote/test_overtaken.py"),
+    broken("overtaken: it is in nobody's way", "plan/leases.py", "elif clash and all(_of_two_logics(", "elif False and all(_of_two_logics(", "promote/test_overtaken.py::test_another_persons_is_in_nobodys_way"),
     broken("races: somebody else moved while it was judged", "promote/release.py", "if not verdict.open and _moved_since(", "if False and _moved_since(", "promote/test_races.py::test_the_same_is_promoted_by_somebody_else"),
     broken("tolerance: nobody widens it for the change that comes with it", "compare/questions.py", "return min([model.tolerance, *said])", "return model.tolerance", "compare/test_questions.py"),
     broken("lone authors: whoever looks made none", "app/preview.py", "return claim.continues.authors if claim.continues else (context.user,)", "return (context.user,)", "promote/test_lone_authors.py::test_whoever_looks_at_a_plan_made_none"),
-    broken("overtaken: it is in nobody's way", "plan/leases.py", "elif clash and all(_of_two_logics(", "elif False and all(_of_two_logics(", "promote/test_overtaken.py::test_another_persons_is_in_nobodys_way"),
     broken("from_rows", "promote/gate.py", "            if hollow:\n", "            if False:\n", "promote/test_gate_rules.py::test_rows_that_were_computed_from_declared_empty_ones"),
     broken("of_shown_rows", "promote/gate.py", "for each in case.older.upstreams:", "for each in ():", f"{_BESIDE}test_a_plan_from_before_a_correction_of_its_upstream"),
     broken("of_shown_rows: what is shown so already", "promote/older_reads.py", " - before.get((each.model, each.upstream), NOTHING))", ")", f"{_BESIDE}test_what_is_shown_so_already_holds_up_nothing"),

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from backfill_assets.app.approve import ApprovalRequest, approve
+from backfill_assets.app.candidate import abandon_plan
 from backfill_assets.app.context import Context
 from backfill_assets.app.plan import claim_of, plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.rollback import RollbackOutcome, roll_back
 from backfill_assets.app.waiting import read_waiting
 from backfill_assets.core.errors import PlanError
-from backfill_assets.core.intervals import Interval, utc
-from backfill_assets.core.segments import logic_of
+from backfill_assets.core.intervals import Interval, Ranges, utc
+from backfill_assets.core.segments import Segment, Segments, logic_of, revision_of
+from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.stages import Request
+from backfill_assets.promote.overtaken import overtaken
+from backfill_assets.state.environment import Environment
+from backfill_assets_tests.fakes import World, a_model, a_pointer, days
 from backfill_assets_tests.projects import small_project
 from backfill_assets_tests.unit.promote.test_routine_beside_older import edit
 from backfill_assets_tests.unsparked import build, promoted, prove, unsparked
@@ -87,7 +93,7 @@ def test_other_logic_is_shown_by_now(tmp_path: Path, change: Sequence[str], code
     assert {name: logics(root, name) for name in after} == after
     [waits] = [each for each in promote_plan(place).waiting if each.plan == plan] if code == "newer" else [None]
     assert waits is None or "which prod does not show any more: `backfill abandon" in waits.waits("backfill promote")
-    assert plan in [record.id for record in read_waiting(place).other_code]
+    assert plan in [record.id for record in read_waiting(place).overtaken]
     assert back(root).ended.moved is not None
     assert {name: logics(root, name) for name in before} == before
     prove(unsparked(root), plan)
@@ -161,3 +167,89 @@ def test_another_persons_is_in_nobodys_way(tmp_path: Path) -> None:
         found = claim_of(place, plan_request(place, RESTATE))
         assert not found.collisions
         assert (len(found.supersedes), len(found.beside)) == ((1, 0) if ended else (0, 1))
+
+
+def segments(*parts: tuple[str, str, str]) -> Environment:
+    """What prod shows of a: versions, each from a day to a day."""
+    found = Segments(Segment(version=v, commit=1, interval=days(first, last)) for v, first, last in parts)
+    pointer = replace(a_pointer("a", parts[0][0], days("01", "02")), segments=found)
+    return Environment(name="prod", revision=1, pointers={"a": pointer}, releases={})
+
+
+OLD, NEW = "a-1", "a-2"
+AGAIN, REPLACES = Request(restate=(("a", days("03", "04")),)), Request()
+
+
+@pytest.mark.parametrize(
+    ("shown", "request_", "said"),
+    [
+        (segments((OLD, "01", "09")), AGAIN, False),
+        (segments((revision_of(OLD, "x"), "01", "09")), AGAIN, False),
+        (segments((NEW, "01", "09")), AGAIN, True),
+        (segments((OLD, "01", "05"), (NEW, "06", "09")), AGAIN, False),
+        (segments((NEW, "01", "05"), (OLD, "06", "09")), AGAIN, True),
+        (segments((OLD, "01", "03"), (NEW, "04", "09")), AGAIN, True),
+        (segments((OLD, "01", "03")), AGAIN, True),
+        (Environment(name="prod", revision=1, pointers={}, releases={}), AGAIN, True),
+        (segments((NEW, "01", "05"), (OLD, "06", "09")), REPLACES, False),
+        (segments((OLD, "01", "05"), (NEW, "06", "09")), REPLACES, True),
+    ],
+)
+def test_what_is_shown_of_its_days_decides(shown: Environment, request_: Request, said: bool) -> None:
+    """A restatement is of the logic that its days are shown by; what replaces older logic, of the newest."""
+    plan = World(a_model("a")).plan()
+    patch = Patch(version=revision_of(OLD, "y"), intervals=Ranges((days("03", "04"),)))
+    stored = replace(plan, request=request_, patches={"a": patch})
+    assert [*overtaken(shown, stored)] == (["a"] if said else [])
+    assert not overtaken(shown, replace(stored, patches={"a": replace(patch, version=OLD)}))
+    assert not overtaken(shown, None)
+
+
+def leaf(root: Path, first: str, last: str, *, red: bool = False) -> str:
+    """Days of `running`, which nobody reads, are computed again; what audits find `red` is left."""
+    request = Request(restate=(("running", Interval(utc(first), utc(last))),))
+    place = unsparked(root, red={utc("2024-01-04")} if red else set(), user="dev")
+    return build(place, request)[0].id
+
+
+@pytest.mark.parametrize(("last", "put"), [("2024-01-09", False), ("2024-01-05", True)])
+def test_days_that_were_built_for_a_plan_before(tmp_path: Path, last: str, put: bool) -> None:
+    """They are its days as well: where new logic begins among them it is refused, where it begins after them not."""
+    root = project(tmp_path)
+    audited = "lookback: 1\naudits:\n  - not_null: [ds]"
+    edit(root / "models" / "running.sql", "lookback: 1", audited)
+    promoted(root)
+    abandon_plan(unsparked(root, user="dev"), leaf(root, "2024-01-03", last, red=True))
+    plan = leaf(root, "2024-01-03", last)
+    _, old, new = CHANGES["what reads it"]
+    edit(root / "models" / "running.sql", old, new)
+    place = unsparked(root, user="dev")
+    built, _ = build(place, Request(forward_only=utc("2024-01-06")))
+    prove(place, built.id)
+    assert promote_plan(place, plan=built.id).verdict.open
+    before = unsparked(root).control.environments.read("prod").pointers["running"].segments
+    place = unsparked(root, user="dev")
+    if put:
+        prove(place, plan)
+        assert promote_plan(place, plan=plan).verdict.open
+    else:
+        with pytest.raises(PlanError, match="there by now") as no:
+            promote_plan(place, plan=plan)
+        assert no.value.fix == f"`backfill abandon {plan}`; then `backfill plan` says what can be computed again"
+    after = unsparked(root).control.environments.read("prod").pointers["running"].segments
+    assert (after == before) != put and after[-1] == before[-1]
+
+
+def test_logic_that_came_back_for_newer_days_only(tmp_path: Path) -> None:
+    """What is restated is shown again, of other days."""
+    root = project(tmp_path)
+    plan = restated(root)
+    model, old, new = CHANGES["the restated model"]
+    release(root, model, old, new)
+    edit(root / "models" / f"{model}.sql", new, old)
+    place = unsparked(root, user="dev")
+    built, _ = build(place, Request(forward_only=utc("2024-01-06")))
+    prove(place, built.id)
+    assert promote_plan(place, plan=built.id).verdict.open
+    with pytest.raises(PlanError, match="there by now"):
+        promote_plan(unsparked(root, user="dev"), plan=plan)
