@@ -57,7 +57,8 @@ class ControlRows:
     def columns(self, names: Collection[str], where: Filter | None, after: int) -> Columns:
         """These columns of the rows that match, of those after that number."""
         condition = self._condition(where, after)
-        many = sum(self.table.get_add_actions().column("num_records").to_pylist()) > _FEW
+        counts = self.table.get_add_actions().column("num_records").to_pylist()
+        many = None in counts or sum(counts) > _FEW
         parts = self._read(condition, names) if many else self._parts(where, after)
         return self._columns(map(_arrow, parts), names)
 

@@ -87,8 +87,9 @@ def sealed(table: DeltaTable, location: str, spec: TableSpec) -> Sealed | None:
     if last < 0 or any(least is None or least <= last for path, size, least, _ in said if (path, size) not in inside):
         return None
     here = local(location)
-    times = [os.stat(f"{here}/{path}").st_mtime_ns if here is not None else 0 for path, _ in sorted(inside)]  # noqa: PTH116
-    name = hashlib.sha256(repr((location, last, sorted(inside), times)).encode()).hexdigest()
+    found = [os.stat(f"{here}/{path}") for path, _ in sorted(inside)] if here is not None else []  # noqa: PTH116
+    stamps = [(each.st_size, each.st_mtime_ns) for each in found]
+    name = hashlib.sha256(repr((location, last, sorted(inside), stamps)).encode()).hexdigest()
     return Sealed(name=name, last=last)
 
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import stat
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -19,6 +20,10 @@ from backfill_assets.adapters.durable import local
 from backfill_assets.adapters.log_folder import read_log
 from backfill_assets.core.intervals import Interval
 from backfill_assets.files.cache_files import read_private, write_private
+
+_NEVER = 1.0
+_AHEAD = 60.0
+"""Seconds that the time of a file on another machine's disk may be ahead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +60,17 @@ class KnownFiles:
         with suppress(OSError):  # a disk that is full, a folder of somebody else's
             write_private(self._file(location, interval), json.dumps(said))
 
-    def forget(self, location: str, interval: Interval) -> None:
-        """As if nobody had looked at the part: something is wrong with it."""
+    def look_first(self, location: str, interval: Interval) -> None:
+        """Something is wrong with the part: it is looked at before any other."""
+        file = self._file(location, interval)
         with suppress(OSError):
-            self._file(location, interval).unlink()
+            write_private(file, "{}")
+            os.utime(file, (0, 0))
+
+    def looked_at(self, location: str, interval: Interval) -> None:
+        """Remember when somebody looked at a part of which nothing else can be remembered."""
+        with suppress(OSError):
+            write_private(self._file(location, interval), "{}")
 
     def looked(self, location: str, interval: Interval) -> None:
         """Remember that the part was found as it is known, right now."""
@@ -66,16 +78,18 @@ class KnownFiles:
             os.utime(self._file(location, interval))
 
     def last_look(self, location: str, interval: Interval) -> float | None:
-        """When that was, in seconds since 1970: of this commit or an earlier one. 0.0: never; None: it cannot be
-        remembered."""
+        """When that was, in seconds since 1970: of this commit or an earlier one. 0.0: it was not as it should be; 1.0:
+        never; None: it cannot be remembered."""
         file = self._file(location, interval)
         try:
             found = os.stat(file)  # noqa: PTH116
         except OSError:
             with suppress(OSError):
                 self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            return 0.0 if os.access(self.folder, os.W_OK) else None
-        return found.st_mtime if os.access(file, os.W_OK) else None
+            return _NEVER if os.access(self.folder, os.W_OK) else None
+        if not os.access(file, os.W_OK):
+            return None
+        return found.st_mtime if found.st_mtime <= time.time() + _AHEAD else _NEVER  # by a clock that was ahead
 
     def _file(self, location: str, interval: Interval) -> Path:
         name = hashlib.sha256(f"{location}\n{interval.start.isoformat()}".encode()).hexdigest()

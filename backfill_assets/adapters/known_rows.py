@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from backfill_assets.files.cache_files import open_private, replacing_private
+from backfill_assets.state.entries import Kind
 from backfill_assets.state.ledger_rows import LedgerRows, VersionRows
 
 _FORMAT = 1
@@ -40,7 +41,7 @@ class KnownRowsFile:
                 mapped = pa.py_buffer(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
             [part] = pa.ipc.open_file(mapped).read_all().to_batches()
             said: dict[str, Any] = json.loads((part.schema.metadata or {})[_SAID])
-            if (said["format"], said["name"]) == (_FORMAT, name):
+            if (said["format"], said["name"], said["kinds"]) == (_FORMAT, name, [*Kind]):
                 arrays = {name: np.frombuffer(part.column(name).buffers()[1], kind) for name, kind in _TYPES.items()}
                 return LedgerRows(
                     rows=VersionRows(**arrays),
@@ -56,6 +57,7 @@ class KnownRowsFile:
         said = {
             "format": _FORMAT,
             "name": name,
+            "kinds": [*Kind],
             "audits": rows.audits,
             "last": rows.last,
             "versions": [[*key, *places] for key, places in rows.places.items()],

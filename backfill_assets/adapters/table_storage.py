@@ -71,8 +71,10 @@ class DeltaTableStorage:
         problems = _problems(location, list(whole.values()), len({file.path for file in every}), footers)
         rows = sum(f.rows for f in files)
         if self._known and any(problems.values()):
-            self._known.forget(location, interval)
-        elif self._known and state and not any(f.elsewhere for f in files):
+            self._known.look_first(location, interval)
+        elif self._known and (not state or any(f.elsewhere for f in files)):
+            self._known.looked_at(location, interval)
+        elif self._known:
             part = KnownPart(files={f.path: f.bytes for f in whole.values()}, rows=rows)
             self._known.keep(location, interval, state, part)
         return Readable(

@@ -126,7 +126,8 @@ class Grid(Table):
         texts = [[cell for cell in column if isinstance(cell, Text)] for column in cells]
         widths = [max((cell.cell_len for cell in column), default=0) for column in texts]
         fits = sum(widths) + GAP * (len(widths) - 1) <= options.max_width
-        if any(map(ne, cells, texts)) or (fits and any("\n" in cell.plain for column in texts for cell in column)):
+        lines = bool(self.row_count) and not any({"\n", "\t"} & {*c.plain} for column in texts for c in column)
+        if any(map(ne, cells, texts)) or (fits and not lines):
             yield from super().__rich_console__(console, options)  # what is no line of text is for rich to lay out
             return
         if fits:  # which rich would take a millisecond a row for

@@ -44,10 +44,11 @@ def replacing_private(file: Path) -> Generator[BinaryIO]:
     """A file to write to, which takes the other one's place at the end, whole. Raises OSError."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     file.parent.chmod(0o700)
-    with NamedTemporaryFile(dir=file.parent, suffix=".tmp", delete=False) as written:
-        try:
+    written = NamedTemporaryFile(dir=file.parent, suffix=".tmp", delete=False)  # noqa: SIM115  (closed below)
+    try:
+        with written:
             yield cast(BinaryIO, written)  # a temporary file has mode 0600
-        except BaseException:
-            Path(written.name).unlink()
-            raise
-    Path(written.name).replace(file)
+        Path(written.name).replace(file)
+    except BaseException:
+        Path(written.name).unlink(missing_ok=True)
+        raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from random import random
 
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import NOTHING, Ranges
@@ -53,8 +54,9 @@ def rehearse(
     """Look at every file that the pointers show (`footers`: into them), and at what the ledger says of every
     interval (None: at files only, nothing is `red`).
 
-    `most`: about so many files are looked at; the segments that nobody looked at for longest come first, and of those
-    that are left out nothing is said. Where nobody remembers when that was, all are looked at.
+    `most`: about so many files are looked at, beside those with which something is wrong; the segments that nobody
+    looked at for longest come first, and of those that are left out nothing is said. Where nobody remembers when that
+    was, all are looked at.
     """
     groups = by_version(ledger.entries([p.model for p in pointers], kinds=DECIDING)) if pointers and ledger else {}
 
@@ -81,7 +83,7 @@ def rehearse(
     found: dict[int, tuple[Readable, Ranges]] = {}
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
         for places in _in_turn(shown, storage) if most is not None else [range(len(shown))]:
-            if most is not None and sum(seen.files for seen, _ in found.values()) >= most:
+            if most is not None and sum(seen.files for seen, _ in found.values() if not seen.broken) >= most:
                 break
             found |= zip(places, pool.map(lambda at: one(*shown[at]), places), strict=True)
     proofs: list[Readability] = []
@@ -104,12 +106,12 @@ def rehearse(
 
 def _in_turn(shown: Sequence[tuple[Pointer, Segment]], storage: TableStorage) -> Iterator[Sequence[int]]:
     """Places of segments, some at a time: first all of which nobody remembers when they were looked at, then the
-    others, longest ago first."""
+    others, longest ago first. By chance among those of one time: what cannot be remembered hides no other for ever."""
     looks = [storage.last_look(pointer.model, s.version, s.interval) for pointer, s in shown]
-    known = sorted((look, at) for at, look in enumerate(looks) if look is not None)
+    known = sorted((look, random(), at) for at, look in enumerate(looks) if look is not None)
     yield [at for at, look in enumerate(looks) if look is None]
     for first in range(0, len(known), _OF_KNOWN):
-        yield [at for _, at in known[first : first + _OF_KNOWN]]
+        yield [at for *_, at in known[first : first + _OF_KNOWN]]
 
 
 def damages(project: Project, proofs: Sequence[Readability]) -> dict[str, dict[str, Ranges]]:

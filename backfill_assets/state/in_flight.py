@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.state.ledger import Entry, Kind, Ledger
-from backfill_assets.state.plain_intervals import among, last_words
+from backfill_assets.state.plain_intervals import among, not_built_last
 
 if TYPE_CHECKING:
     from backfill_assets.state.columns import Columns, Flags
@@ -19,15 +19,15 @@ OF_BATCHES = (Kind.STARTED, Kind.BUILT, Kind.FAILED)
 def open_or_failed(ledger: Ledger) -> list[Entry]:
     """The entries of batches and of failures, of intervals of which the last word may be another than that they were
     built; oldest first."""
-    words = [last_words(key, rows) for key, rows in ledger.rows().items()]
-    if not any(len(each.start) for each in words):
+    found = [not_built_last(key, rows) for key, rows in ledger.rows().items()]
+    if not any(len(where.start) for where, _ in found):
         return []
-    inside = among(words)
+    inside, since = among([where for where, _ in found]), min(number for _, number in found)
 
     def keep(said: Columns) -> Flags:
         return inside(said) & said.texts["kind"].are((*OF_BATCHES, Kind.INVALIDATED))
 
-    return ledger.chosen(("kind", "model", "version", "start"), keep)
+    return ledger.chosen(("kind", "model", "version", "start"), keep, after=since - 1)
 
 
 def unfinished(entries: Sequence[Entry]) -> tuple[Entry, ...]:

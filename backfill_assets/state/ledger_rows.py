@@ -5,6 +5,7 @@ Most of a ledger of years is in files that nobody writes again. What they say is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from hashlib import blake2b
@@ -27,6 +28,7 @@ COLUMNS = (
     "kind", "model", "version", "start", "end", "table_commit", "batch", "audits", "through", "rows", "sequence",
 )  # fmt: skip
 """The columns of the ledger that these rows are made of."""
+_NAME = re.compile("[0-9a-f]{16}")
 _KINDS = {kind.value: place for place, kind in enumerate(Kind)}
 
 
@@ -176,9 +178,6 @@ class KnownRows(Protocol):
 
 def _number(text: str) -> int:
     """Another number for another name, of 64 bits: names of batches are as long."""
-    if len(text) == 16:
-        try:
-            return int(text, 16)
-        except ValueError:
-            pass
+    if _NAME.fullmatch(text):
+        return int(text, 16)
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest())

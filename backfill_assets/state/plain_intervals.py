@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from backfill_assets.state.versions import VersionKey
 
 
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Intervals:
     """Some intervals of a version by start, each as its newest build left it."""
@@ -60,7 +63,7 @@ class VersionColumns:
     passed: Numbers
     """Places in `plain` that have a verdict, once a verdict."""
     verdicts: NDArray[np.int32]
-    """Of which audits each of these is: the place in the column's values."""
+    """Of which audits each of these is: the place among the ledger's digests."""
     others: Stretches
     """The groups that are not plain."""
     in_others: int
@@ -82,15 +85,12 @@ def version_columns(key: VersionKey, rows: VersionRows) -> VersionColumns:
         return VersionColumns(
             key=key, batches=0, even=True, decides=False, commit=-1, plain=nothing, passed=none,
             verdicts=none.astype(np.int32),
-            others=Stretches(key=key, start=none, end=none), in_others=0, since=-1,
+            others=Stretches(key=key, start=none, end=none), in_others=0, since=_MOST,
         )  # fmt: skip
     group = _which(first, len(rows))
     same = _same(rows.start, rows.end, first)
-    # Who has the last word is told as `coverage` tells it: by table commit, then by number. Those that have the same of
-    # both (older releases gave no number) have it together, and then their times would decide.
     commit = rows.commit.astype(np.int64)
-    newest = ~audited & (commit == _most(np.where(audited, _LEAST, commit), first)[group])
-    newest &= rows.number == _most(np.where(newest, rows.number, _LEAST), first)[group]
+    newest = _last_words(rows, ~audited, first, group)
     alone = np.add.reduceat(newest.astype(np.int64), first) == 1
     plain = same & alone & np.logical_or.reduceat(newest & built & (rows.partial == 0), first)
     maker = np.zeros(len(first), np.int64)
@@ -117,21 +117,37 @@ def version_columns(key: VersionKey, rows: VersionRows) -> VersionColumns:
     )
 
 
-def last_words(key: VersionKey, rows: VersionRows) -> Stretches:
-    """Where the last word of a version's STARTED, BUILT, FAILED and INVALIDATED entries may be another than that it was
-    built, by groups of them as above. Groups of several intervals are all among them."""
+def _last_words(rows: VersionRows, among: Flags, first: Numbers, group: Numbers) -> Flags:
+    """Which of these rows have the last word in their groups, as `coverage` tells it: by table commit, then by number.
+    Those that have the same of both (older releases gave no number) have it together, and then their times would
+    decide."""
     import numpy as np
 
-    rows = rows.at(rows.are((Kind.STARTED, Kind.BUILT, Kind.FAILED, Kind.INVALIDATED)))
+    commit = rows.commit.astype(np.int64)
+    newest = among & (commit == _most(np.where(among, commit, _LEAST), first)[group])
+    return newest & (rows.number == _most(np.where(newest, rows.number, _LEAST), first)[group])
+
+
+def not_built_last(key: VersionKey, rows: VersionRows) -> tuple[Stretches, int]:
+    """Where another word than that it was built is the last one of a version's intervals, on its rows or on its
+    batches, and the smallest number of these entries; by groups as above. Groups of several intervals are all among
+    them."""
+    import numpy as np
+
+    rows = rows.at(~rows.are((Kind.AUDITED,)))
     if not len(rows):
-        return Stretches(key=key, start=rows.start, end=rows.end)
+        return Stretches(key=key, start=rows.start, end=rows.end), _MOST
     reach, first = _groups(rows.start, rows.end)
-    newest = rows.number == _most(rows.number, first)[_which(first, len(rows))]
-    open_ = np.logical_or.reduceat(newest & ~rows.are((Kind.BUILT,)), first) | ~_same(rows.start, rows.end, first)
-    return Stretches(key=key, start=rows.start[first][open_], end=_ends(reach, first)[open_])
-
-
-_LEAST, _MOST = -(2**63), 2**63 - 1
+    group, deciding = _which(first, len(rows)), rows.are(DECIDING)
+    built = rows.are((Kind.BUILT,))
+    batches = built | ~deciding
+    newest = rows.number == _most(np.where(batches, rows.number, _LEAST), first)[group]
+    other = (_last_words(rows, deciding, first, group) & ~built) | (newest & batches & ~built)
+    left = np.logical_or.reduceat(other, first) | ~np.logical_or.reduceat(built, first)
+    left |= ~_same(rows.start, rows.end, first)
+    left &= np.logical_or.reduceat(rows.are((Kind.STARTED, Kind.FAILED, Kind.INVALIDATED)), first)
+    where = Stretches(key=key, start=rows.start[first][left], end=_ends(reach, first)[left])
+    return where, int(rows.number[left[group]].min(initial=_MOST))
 
 
 def _most(numbers: Numbers, first: Numbers) -> Numbers:

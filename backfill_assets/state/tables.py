@@ -168,8 +168,8 @@ class TableStorage(Protocol):
         ...
 
     def last_look(self, model: str, version: str, interval: Interval) -> float | None:
-        """When an interval's files were last found to be there from here, in seconds since 1970; 0.0: never, or not
-        when they were last looked at. None where nobody remembers it."""
+        """When an interval's files were last found to be there from here, in seconds since 1970; 0.0: they were not,
+        when somebody looked last; 1.0: nobody looked. None where nobody remembers it."""
         ...
 
     def remove(self, model: str, version: str) -> None:

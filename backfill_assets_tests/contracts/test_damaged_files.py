@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from backfill_assets.app import faults
 from backfill_assets.app.context import Context
 from backfill_assets.app.faults import find_faults
 from backfill_assets.app.prove import unreadable_rows
@@ -33,6 +36,18 @@ def test_a_file_that_was_cut_short(tmp_path: Path) -> None:
     planned, status = (backfill_here(command, "--json", project=root) for command in ("plan", "status"))
     assert [f["kind"] for f in planned.json["faults"]] == [f["kind"] for f in status.json["faults"]] == ["damaged"]
     assert "damaged: daily 2024-01-02" in backfill_here("status", project=root).out
+
+
+def test_a_command_looks_at_some_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of very many; the next ones look at the others, and what one found wrong all find."""
+    root = small_project(tmp_path, days=2)
+    place = Context.open(root)
+    release_by_hand(place, place.project.fingerprints["daily"])
+    asked: list[int | None] = []
+    look = faults.rehearse
+    monkeypatch.setattr(faults, "rehearse", lambda *said, **more: asked.append(more["most"]) or look(*said, **more))  # type: ignore[func-returns-value]
+    assert find_faults(place, place.facts()) == ()
+    assert asked == [faults._MOST_FILES]
 
 
 def test_a_log_that_was_damaged_since_it_was_read(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -167,3 +168,37 @@ class Among:
                 "max.sequence": [most, *(most + 9 for _ in self.least)],
             }
         )
+
+
+def test_a_large_file_that_was_cut_or_says_nothing(folder: Path) -> None:
+    """Its size is looked at, though its time is as it was; and a log without counts is read all the same."""
+    opened(folder).rows()
+    [large] = [f for f in data_files(folder) if f.stat().st_size > SEALED / 2]
+    whole, times = large.read_bytes(), large.stat()
+    large.write_bytes(whole[:-100])
+    os.utime(large, ns=(times.st_atime_ns, times.st_mtime_ns))
+    with pytest.raises(StateError, match="cannot be read"):
+        opened(folder).rows()
+    large.write_bytes(whole)
+    right = as_read(folder)
+    log = folder / "_control" / "ledger" / "_delta_log" / "00000000000000000002.json"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        line.get("add", {}).pop("stats", None)
+    log.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert plain(opened(folder).rows()) == as_read(folder) == right
+
+
+def test_kinds_of_another_release(folder: Path) -> None:
+    """What an older release did not know is no kind in what it remembered: all is read again."""
+    right, cache = plain(opened(folder).rows()), folder / "cache" / "rows.arrow"
+    cache.write_bytes(cache.read_bytes().replace(b'"withdrawn"', b'"forgotten"'))
+    assert plain(opened(folder).rows()) == right
+    assert b'"forgotten"' not in cache.read_bytes()
+
+
+def test_two_large_files(folder: Path) -> None:
+    """Both are remembered; the second does not hide the first."""
+    opened(folder).append([e for day in range(302, 900) for e in (entry(day), entry(day, Kind.AUDITED))])
+    assert len(opened(folder).rows().parts[0].rows) == 600 + 2 + 2 * 598
+    assert plain(opened(folder).rows()) == as_read(folder)

@@ -147,7 +147,7 @@ def test_what_is_remembered_is_what_the_log_says(place: Path, monkeypatch: pytes
 def test_it_is_remembered_when_somebody_looked(place: Path) -> None:
     """Each time that all was found; as never, where something was not. Nothing is where nothing can be kept."""
     storage, part = DeltaTableStorage(str(place), KnownFiles(place / "cache")), (MODEL, VERSION, days("02", "05"))
-    assert (storage.last_look(*part), DeltaTableStorage(str(place)).last_look(*part)) == (0.0, None)
+    assert (storage.last_look(*part), DeltaTableStorage(str(place)).last_look(*part)) == (1.0, None)
     look(place)
     [kept] = (place / "cache").glob("*.json")
     os.utime(kept, (5, 5))
@@ -163,6 +163,24 @@ def test_it_is_remembered_when_somebody_looked(place: Path) -> None:
     assert storage.last_look(*part) > 5
     (place / "closed").write_text("a file")
     assert DeltaTableStorage(str(place), KnownFiles(place / "closed" / "cache")).last_look(*part) is None
+
+
+def test_a_part_of_which_nothing_can_be_remembered_is_looked_at_in_turn(place: Path) -> None:
+    """Files that are elsewhere, as those of an adopted table: when somebody looked is known all the same. A clock that
+    was ahead hides nothing."""
+    part = (MODEL, VERSION, days("02", "05"))
+    log = place / MODEL / VERSION / "_delta_log"
+    for entry in log.glob("*.json"):
+        text = entry.read_text()
+        entry.write_text(text.replace('"path":"ds=', f'"path":"{place}/{MODEL}/{VERSION}/ds='))
+    storage = DeltaTableStorage(str(place), KnownFiles(place / "cache"))
+    assert storage.last_look(*part) == 1.0
+    assert look(place).broken == ()
+    [kept] = (place / "cache").glob("*.json")
+    assert storage.last_look(*part) == kept.stat().st_mtime > 5
+    assert look(place).files == 4
+    os.utime(kept, (2**32, 2**32))
+    assert storage.last_look(*part) == 1.0
 
 
 def never(*_: object) -> NoReturn:

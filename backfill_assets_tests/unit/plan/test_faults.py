@@ -72,13 +72,15 @@ def test_of_very_many_files_some_are_looked_at() -> None:
         assert {p.model for p in proofs if p.broken} == {"a", "c"} & {*names}
         return names
 
-    assert looked_at(70) == ["c", *"fghijkl"]
-    assert looked_at(80) == ["c", *"fghijkl"]
-    assert looked_at(81) == ["c", *"defghijkl"]
-    assert looked_at(101) == looked_at(None) == [*"abcdefghijkl"]
+    assert looked_at(70) == ["c", *"fghijkl"], "beside what is broken"
+    assert looked_at(71) == looked_at(90) == ["c", *"defghijkl"]
+    assert looked_at(91) == looked_at(None) == [*"abcdefghijkl"]
     assert looked_at(0) == []
     world.tables.looks.clear()
-    assert looked_at(70) == [*"abcdefghijkl"]
+    assert looked_at(70) == [*"abcdefghijkl"], "nobody remembers when"
+    world.tables.looks = {(p.model, p.version): 1.0 for p in pointers}
+    seen = {name for _ in range(60) for name in looked_at(20)}
+    assert seen == {*"abcdefghijkl"}, "of what cannot be remembered, any"
 
 
 def test_somebody_elses_commit() -> None:
