@@ -4,8 +4,9 @@ From older ones, or from newer ones that a rollback took out of sight. A restate
 that reads them, and a rollback puts them back together; the gate sees to it. This looks at what batches say
 that they read: the table and commit of the upstream, against the batch whose rows are shown. A copy (joined
 corrections) says when and from what its rows were computed, so it is not another batch. Of other logic the versions
-say it (`promote/mismatches.py`); where the reader reads nothing of the difference, shown rows of another state of the
-sources are other rows: older ones, and newer ones where something came in between (`CameBetween`).
+say it (`promote/mismatches.py`), but for older rows beside newer logic, of which nothing but batches tell; where the
+reader reads nothing of the difference, shown rows of another state of the sources are other rows: older ones, and newer
+ones where something came in between (`CameBetween`).
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ CameBetween = Callable[[Model, str, Interval, Entry, Entry], Ranges]
 """The parts of a model's interval of which something came to a source that it reads, after the batch of the first entry
 and before that of the second (`plan/older_sources.py`)."""
 
+Unlike = Callable[[tuple[str, str], str, str, str], bool]
+"""Whether two logics of an upstream (named first) may give a model's version (model and version) other rows."""
+
 
 def stale_inputs(
     project: Project,
@@ -51,14 +55,16 @@ def stale_inputs(
     came: CameBetween | None = None,
     *,
     gained: bool = False,
+    unlike: Unlike | None = None,
 ) -> tuple[StaleInput, ...]:
     """What of an environment is shown beside other rows than it was computed from. `project` as it shows it.
 
     Without `came`, newer rows of other logic count as those that a reader of none of the difference read: a promotion
     compares these in the data. `gained`: also what read an upstream before it had intervals that are shown of it by
     now, as it began later then: only a restatement of what is shown computes that again, so it is none of the gate's.
+    `unlike`: of rows of older logic that an upstream shows beside newer ones, also what read a third logic there.
     """
-    tables = _Tables(project, entries, came, gained)
+    tables = _Tables(project, entries, came, gained, unlike)
     found: list[StaleInput] = []
     for name, pointer in environment.pointers.items():
         model = project.models.get(name)
@@ -106,6 +112,7 @@ class _Tables:
     entries: EntriesByVersion
     came: CameBetween | None
     gained: bool
+    unlike: Unlike | None
     _at: dict[tuple[str, str, int], Coverage] = field(default_factory=dict[tuple[str, str, int], Coverage])
     _had: dict[tuple[str, str, int], Coverage] = field(default_factory=dict[tuple[str, str, int], Coverage])
     _first: dict[tuple[str, str], IntervalIndex[int]] = field(default_factory=dict[tuple[str, str], IntervalIndex[int]])
@@ -186,7 +193,11 @@ def _of_pair(tables: _Tables, model: Model, pointer: Pointer, upstream: Model, b
         said = _read_of(model, upstream.name, entry, below) if not entry.through else {}
         for window in needed(model, upstream, part) if said else ():
             for there, (segment, newest) in shown.meeting(window):
-                for late in _others_read(tables, upstream.name, said, there, newest, window):
+                others = [*_others_read(tables, upstream.name, said, there, newest, window)]
+                if upstream.name in said and segment.logic != below.version:
+                    reader = entry.model, logic_of(entry.version)
+                    others += _of_third_logic(tables, reader, upstream.name, said[upstream.name], there, newest, window)
+                for late in others:
                     intervals, of = found[segment]
                     of.append(late)
                     intervals += Ranges((part,)) & Ranges((affected_interval(model, upstream, late),))
@@ -254,6 +265,23 @@ def _read_other(
             for part, entry in tables.refused(upstream, version, commit, parts):
                 if not same_inputs(entry.inputs, newest.inputs):
                     yield part
+
+
+def _of_third_logic(
+    tables: _Tables,
+    reader: tuple[str, str],
+    upstream: str,
+    said: Mapping[str, Any],
+    there: Interval,
+    newest: Entry,
+    window: Interval,
+) -> Iterator[Interval]:
+    """The parts of a batch of older logic of which a reader read rows of another one."""
+    shown = logic_of(newest.version)
+    for version, _, parts in tables_read(said, Ranges((there,)) & Ranges((window,))):
+        read = logic_of(version)
+        if read != shown and not newest.through and tables.unlike and tables.unlike(reader, upstream, read, shown):
+            yield from parts
 
 
 def _read_renamed(

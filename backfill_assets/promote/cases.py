@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 
 from backfill_assets.contracts.preflight import Gap
@@ -20,6 +21,7 @@ from backfill_assets.promote.approval import PlanReview
 from backfill_assets.promote.candidate import known_target
 from backfill_assets.promote.case import Case, Purpose
 from backfill_assets.promote.changed_rows import find_changed_rows
+from backfill_assets.promote.mismatches import may_differ
 from backfill_assets.promote.older_reads import Building, OlderReads, older_reads
 from backfill_assets.promote.overtaken import overtaken
 from backfill_assets.promote.planned import propose_plan
@@ -107,11 +109,12 @@ class Cases:
             return by_version(self.control.ledger.entries(models, kinds=DECIDING))
 
         gone = [p for name, p in facts.environment.pointers.items() if name not in self.project.models]
-        versions = self.control.versions.all() if gone else {}
+        versions = self.control.versions.all()
         then = {p.model: model_then(self.project, versions, p.model, p.version) for p in gone}
         deleted = {name: model for name, model in then.items() if model is not None}
         history = without(self.history, facts.sources.away)
-        return older_reads(self.project, facts, moving, deleted, entries, history, frozen, building)
+        unlike = partial(may_differ, versions)
+        return older_reads(self.project, facts, moving, deleted, entries, history, frozen, building, unlike)
 
     def _reviews(self, facts: Facts, versions: Mapping[tuple[str, str], Version]) -> tuple[PlanReview, ...]:
         """What is known of all open plans that the loaded code is of."""

@@ -96,6 +96,13 @@ def _by_code(project: Project, model: str, version: str) -> bool:
     return project.fingerprints.get(model) == version and version_of(signature) == version
 
 
+def may_differ(
+    versions: Mapping[tuple[str, str], Version], reader: tuple[str, str], upstream: str, one: str, other: str
+) -> bool:
+    """Whether two versions of an upstream may give a model's version other rows."""
+    return not _same_to(versions.get(reader), upstream, versions, one, other)
+
+
 def _same_to(
     reader: Version | None, upstream: str, versions: Mapping[tuple[str, str], Version], built_from: str, shown: str
 ) -> bool:

@@ -14,7 +14,7 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.older_sources import Computed, History, OlderRows, computed, older_rows
 from backfill_assets.plan.patch import affected_interval
-from backfill_assets.plan.stale_inputs import StaleInput, stale_inputs
+from backfill_assets.plan.stale_inputs import StaleInput, Unlike, stale_inputs
 from backfill_assets.promote.tables_again import reads_before
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import EntriesByVersion
@@ -47,6 +47,7 @@ def older_reads(
     history: History,
     frozen: Sequence[Frozen] = (),
     building: Building = MappingProxyType({}),
+    unlike: Unlike | None = None,
 ) -> OlderReads:
     """What is built of pointers that would move, and what is to be built from sources as a plan has `frozen` them.
     `deleted` are models that are shown and that the code does not have: no plan builds them again. What is `building`
@@ -71,7 +72,7 @@ def older_reads(
         for part in f.intervals
     ]
     over = {n: model.expected(facts.now) - facts.tables.coverage[n].lapsed for n, model in near.items()}
-    others = _other_reads(project, shown, then, over, near.keys() | beside, said, building) if beside else ()
+    others = _other_reads(project, shown, then, over, near.keys() | beside, said, building, unlike) if beside else ()
     again = reads_before(project, shown, then, {n: over[n] for n in ours}, said, entries, history, reach)
     return OlderReads(
         upstreams=(*others, *_not_among(others, again), *left),
@@ -88,11 +89,12 @@ def _other_reads(
     near: Collection[str],
     entries: EntriesByVersion,
     building: Building,
+    unlike: Unlike | None,
 ) -> tuple[StaleInput, ...]:
     """What of the models that it is `about` would be shown beside other rows; `near` are these and what they read. Of
     what is not over, or was built before it was, nothing is told by its logic: it is built again in any case."""
     built = {name: _without(pointer, building) for name, pointer in then.items()} if building else then
-    found = _upstreams(project, shown, built, about, near, entries)
+    found = _upstreams(project, shown, built, about, near, entries, unlike)
     readers = {name: project.models[name] for name in about}
     others = _replaced_under(project, shown, then, readers, lambda segment: segment.logic)
     mine = (replace(other, intervals=other.intervals & about[other.model]) for other in others)
@@ -127,12 +129,13 @@ def _upstreams(
     about: Collection[str],
     near: Collection[str],
     entries: EntriesByVersion,
+    unlike: Unlike | None,
 ) -> tuple[StaleInput, ...]:
     """The same by what batches say that they read: rows of one logic."""
 
     def found(pointers: Mapping[str, Pointer]) -> tuple[StaleInput, ...]:
         part = {name: p for name, p in pointers.items() if name in near}
-        return stale_inputs(project, replace(shown, pointers=part), entries)
+        return stale_inputs(project, replace(shown, pointers=part), entries, unlike=unlike)
 
     before: dict[tuple[str, str], Ranges] = {}
     for each in found(shown.pointers):

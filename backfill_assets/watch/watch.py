@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Protocol
 
 from backfill_assets.audits.digest import audits_digest
@@ -17,7 +18,7 @@ from backfill_assets.plan.older_sources import came_between
 from backfill_assets.plan.shown_whole import with_shown_whole
 from backfill_assets.plan.source_history import SourceHistory
 from backfill_assets.plan.stale_inputs import stale_inputs
-from backfill_assets.promote.mismatches import pairs_apart, shown_apart
+from backfill_assets.promote.mismatches import may_differ, pairs_apart, shown_apart
 from backfill_assets.promote.rehearsal import rehearse
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
@@ -142,6 +143,7 @@ def read_watch_facts(
         versions = control.versions.all()
         apart = shown_apart(project, environment, versions)
         came = came_between(project, _Seen(sources).history, look.settling.reach if look.settling else {})
+        unlike = partial(may_differ, versions)
         return replace(
             look,
             newest={s.name: found for s, found in zip(wanted, newest, strict=True) if found is not None},
@@ -150,7 +152,7 @@ def read_watch_facts(
             versions=versions,
             older=[
                 o
-                for o in stale_inputs(project, environment, look.entries, came, gained=True)
+                for o in stale_inputs(project, environment, look.entries, came, gained=True, unlike=unlike)
                 if not is_kept_beside(control, releases, environment, o)
             ],
             kept=kept_models(control, releases, apart, lambda m: m in pairs_apart(project, m, versions)),

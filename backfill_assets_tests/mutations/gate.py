@@ -187,7 +187,7 @@ FINDINGS = (
     broken("a promotion that was killed is one", "promote/lifecycle.py", "[r for r in live if r.id in newest or", "[r for r in live if", "promote/test_ended_plans.py"),
     broken("a plan that was rolled back is opened again", "promote/lifecycle.py", "(r.id in sealed and _shows(shown, r))", "r.id in sealed", "promote/test_ended_plans.py"),
     broken("an approval is of its plan", "evidence/verify.py", "part.plan or packet.plan.id", "given.plan", "evidence/test_packet.py"),
-    broken("days that an upstream gains", "watch/watch.py", "came, gained=True)", "came)", "watch/test_stale_inputs.py"),
+    broken("days that an upstream gains", "watch/watch.py", "came, gained=True, unlike=unlike)", "came, unlike=unlike)", "watch/test_stale_inputs.py"),
     broken("what was declared", "promote/findings.py", "judge_moves(diff, [*implied, *expected])", "judge_moves(diff, implied)", "promote/test_findings.py"),
     broken("changes that may move rows", "promote/findings.py", 'said.rows or said.category in', 'said.category in', "promote/test_findings.py"),
     broken("consumers' queries", "promote/findings.py", "if not r.met", "if r.met", "promote/test_findings.py"),

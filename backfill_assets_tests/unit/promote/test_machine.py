@@ -376,7 +376,7 @@ class Warehouse(RuleBasedStateMachine):
     def _approve(self) -> None:
         facts, cases = self.world.facts(self.now), self.world.cases()
         for record in self.world.control.plans.all():
-            if record.live and cases.is_ours(facts, record) and judge_rows(cases.of_rows(facts, record)).open:
+            if record.live and cases.may_move(facts, record) and judge_rows(cases.of_rows(facts, record)).open:
                 self.world.prove(record.id, now=self.now)
                 self.world.approve(record.id, now=self.now)
 

@@ -87,7 +87,7 @@ class Governed(Warehouse):
 
     def _say_yes(self, record: PlanRecord) -> None:
         facts, cases = self.world.facts(self.now), self.world.cases()
-        if not cases.is_ours(facts, record) or not judge_rows(cases.of_rows(facts, record)).open:
+        if not cases.may_move(facts, record) or not judge_rows(cases.of_rows(facts, record)).open:
             return
         review = cases.review(facts, record)
         if not review.changed:

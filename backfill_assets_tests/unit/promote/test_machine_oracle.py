@@ -437,7 +437,7 @@ class Governed(Warehouse):
         world, control = self.world, self.world.control
         facts = world.facts(self.now)
         cases = world.governed_cases(facts)
-        if not record.live or not cases.is_ours(facts, record) or not judge_rows(cases.of_rows(facts, record)).open:
+        if not record.live or not cases.may_move(facts, record) or not judge_rows(cases.of_rows(facts, record)).open:
             return
         shown = move_candidate(
             control, world.project, lambda: world.facts(self.now), record.id, by="dev", views=lambda: None

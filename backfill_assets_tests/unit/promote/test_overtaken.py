@@ -243,8 +243,8 @@ def test_days_that_were_built_for_a_plan_before(tmp_path: Path, last: str, put: 
 def test_logic_that_came_back_for_newer_days_only(tmp_path: Path) -> None:
     """What is restated is shown again, of other days."""
     root = project(tmp_path)
-    plan = restated(root)
-    model, old, new = CHANGES["the restated model"]
+    plan = leaf(root, "2024-01-03", "2024-01-04")
+    model, old, new = CHANGES["what reads it"]
     release(root, model, old, new)
     edit(root / "models" / f"{model}.sql", new, old)
     place = unsparked(root, user="dev")
