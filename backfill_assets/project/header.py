@@ -233,7 +233,8 @@ class Header(Strict):
     tolerance: Annotated[
         float, BeforeValidator(written_number), Field(ge=0, lt=1, allow_inf_nan=False, strict=True)
     ] = TOLERANCE
-    """how far apart two floats may be, relative to the larger one, and count as equal in a diff"""
+    """how far apart two floats may be, relative to the larger one, and count as equal in a diff; for a change, the
+    smaller of what its header says and what the shown version was built with"""
 
     # Of a field before these, `info.data` lacks what was refused already: that is told by itself.
 
