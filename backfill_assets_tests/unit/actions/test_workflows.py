@@ -77,7 +77,7 @@ def test_what_plan_leaves(tmp_path: Path) -> None:
     left = plan_sh(tmp_path, project, GITHUB_STEP_SUMMARY=str(summary))
     assert left["plan.md"].startswith("## Plan ") and "```mermaid" in left["plan.md"]
     assert json.loads(left["plan.json"])["id"] in left["plan.md"] and summary.read_text() == left["plan.md"]
-    assert json.loads(left["waiting.json"]) == {"plans": [], "rules": [], "other_code": []}
+    assert json.loads(left["waiting.json"]) == {"plans": [], "rules": [], "other_code": [], "overtaken": []}
 
 
 def test_what_plan_leaves_of_a_broken_project(tmp_path: Path) -> None:
