@@ -101,7 +101,8 @@ class Ledger(Records):
         seen, known = self._of_models
         if not state or state != seen:
             known = {}
-        if missing := {*models} - known.keys():
+        models = {*models}
+        if missing := models - known.keys():
             read = defaultdict[str, list[Entry]](list)
             for entry in self._read(missing, _LASTING):
                 read[entry.model].append(entry)

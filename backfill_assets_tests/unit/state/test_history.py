@@ -473,3 +473,12 @@ def test_what_everybody_has_costs_no_entry() -> None:
     assert (str(found.green), str(found.unaudited)) == ("2024-02-01..2024-02-04", "nothing")
     assert [e.interval for e in read[0]] == [day(4)] * 3
     assert found.newest(found.green) == 4
+
+
+def test_a_model_that_is_named_twice() -> None:
+    """Its entries are there once: when they are read, and when they are remembered."""
+    store = MemoryStore()
+    Ledger(store).append(daily([(Kind.BUILT, "")]))
+    ledger = Ledger(store)
+    for _ in range(2):
+        assert [e.interval for e in ledger.entries(["m", "m"])] == [day(n) for n in range(5)]
