@@ -132,10 +132,7 @@ class DeltaControlTable:
         return f"{table.metadata().id} {opened.commit} {times}"
 
     def append(self, rows: Sequence[Row]) -> None:
-        if self._spec.sequence:
-            self._append_numbered(rows)
-        else:
-            self._append(rows)
+        self._append(rows)
         self._guard.after_append(self._spec.name, rows)
 
     def _append(self, rows: Sequence[Row]) -> None:
@@ -143,28 +140,16 @@ class DeltaControlTable:
         from deltalake.exceptions import CommitFailedError
 
         # Appends never exclude each other, so delta-rs may try as often as it takes (15 times by default); beside
-        # somebody who joins files it gives up, now and then, and is asked again.
-        patient = CommitProperties(max_commit_retries=_ATTEMPTS)
-        for _ in attempts(_ATTEMPTS):
-            table = self._whole()
-            with self._durable(before := table.version()), suppress(CommitFailedError):
-                write_deltalake(table, self._arrow(rows), mode="append", commit_properties=patient)
-                self._keep(table, before + 1)
-                return
-        raise too_busy(f"{self._location} is too busy")
-
-    def _append_numbered(self, rows: Sequence[Row]) -> None:
-        from deltalake import CommitProperties, write_deltalake
-        from deltalake.exceptions import CommitFailedError
-
-        once = CommitProperties(max_commit_retries=0)
+        # somebody who joins files it gives up, now and then. Rows that are numbered are those of one commit only.
+        retries = 0 if self._spec.sequence else _ATTEMPTS
         for _ in attempts(_ATTEMPTS):
             with _APPENDING:  # threads of one process need not race each other
                 table = self._whole()
                 commit = table.version() + 1
                 mine = numbered(rows, self._spec, commit)
                 with self._durable(commit - 1), suppress(CommitFailedError):  # somebody else has that number
-                    write_deltalake(table, self._arrow(mine), mode="append", commit_properties=once)
+                    properties = CommitProperties(max_commit_retries=retries)
+                    write_deltalake(table, self._arrow(mine), mode="append", commit_properties=properties)
                     self._keep(table, commit)
                     break
         else:

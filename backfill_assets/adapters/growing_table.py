@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -63,34 +63,52 @@ def joinable(table: DeltaTable, spec: TableSpec) -> Joinable:
         return Joinable(files=sum(several.values()), rows=predicate({spec.partition: sorted(several)}))
     if not spec.grows:
         return Joinable(files=len(sizes))
-    low, high = f"min.{spec.sequence}", f"max.{spec.sequence}"
-    if not {low, high} <= set(files.schema.names):  # made by an earlier release
+    if not (numbered := _numbered(table, spec)):  # made by an earlier release
         return Joinable(files=0)
-    ends = [*zip(sizes, files.column(low).to_pylist(), files.column(high).to_pylist(), strict=True)]
-    sealed = [last for size, _, last in ends if size >= _SEALED // 2 and last is not None]
-    if not sealed:
-        return Joinable(files=len(ends))
-    newer = [first for _, first, _ in ends if first is not None and first > max(sealed)]
-    return Joinable(files=len(newer), rows=f'"{spec.sequence}" > {max(sealed)}')
+    if (last := _sealed_until(numbered)) < 0:
+        return Joinable(files=len(numbered))
+    newer = [each for each in numbered if each.first is not None and each.first > last]
+    return Joinable(files=len(newer), rows=f'"{spec.sequence}" > {last}')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NumberedFile:
+    """A data file, and the smallest and the largest number of its rows; None where its statistics do not say it."""
+
+    path: str
+    size: int
+    first: int | None
+    last: int | None
+
+
+def _numbered(table: DeltaTable, spec: TableSpec) -> list[_NumberedFile]:
+    """The files of a table that numbers its rows; none where no statistics say the numbers."""
+    files = table.get_add_actions(flatten=True)
+    names = ("path", "size_bytes", f"min.{spec.sequence}", f"max.{spec.sequence}")
+    if not set(names) <= set(files.schema.names):
+        return []
+    said = zip(*(files.column(name).to_pylist() for name in names), strict=True)
+    return [_NumberedFile(path=path, size=size, first=first, last=last) for path, size, first, last in said]
+
+
+def _sealed_until(files: Iterable[_NumberedFile]) -> int:
+    """The largest number in files that are not joined any more; -1 where there are none."""
+    return max((f.last for f in files if f.size >= _SEALED // 2 and f.last is not None), default=-1)
 
 
 def sealed(table: DeltaTable, location: str, spec: TableSpec) -> Sealed | None:
     """The rows that are in files which are not joined any more, named by these files, their sizes and times of writing.
     None where there are none, or where others have rows among them. Raises OSError where one cannot be looked at."""
-    files = table.get_add_actions(flatten=True)
-    low, high = f"min.{spec.sequence}", f"max.{spec.sequence}"
-    if not {low, high} <= set(files.schema.names):  # made by an earlier release
-        return None
-    said = [*zip(*(files.column(n).to_pylist() for n in ("path", "size_bytes", low, high)), strict=True)]
-    last = max((most for _, size, _, most in said if size >= _SEALED // 2 and most is not None), default=-1)
-    inside = [(path, size) for path, size, _, most in said if most is not None and most <= last]
-    if last < 0 or any(least is None or least <= last for path, size, least, _ in said if (path, size) not in inside):
+    files = _numbered(table, spec)
+    last = _sealed_until(files)
+    inside = sorted((f.path, f.size) for f in files if f.last is not None and f.last <= last)
+    others = (f for f in files if f.last is None or f.last > last)
+    if last < 0 or any(f.first is None or f.first <= last for f in others):
         return None
     here = local(location)
-    found = [os.stat(f"{here}/{path}") for path, _ in sorted(inside)] if here is not None else []  # noqa: PTH116
+    found = [os.stat(f"{here}/{path}") for path, _ in inside] if here is not None else []  # noqa: PTH116
     stamps = [(each.st_size, each.st_mtime_ns) for each in found]
-    name = hashlib.sha256(repr((location, last, sorted(inside), stamps)).encode()).hexdigest()
-    return Sealed(name=name, last=last)
+    return Sealed(name=hashlib.sha256(repr((location, last, inside, stamps)).encode()).hexdigest(), last=last)
 
 
 def join_files(table: DeltaTable, found: Joinable) -> None:

@@ -62,20 +62,18 @@ class KnownFiles:
 
     def look_first(self, location: str, interval: Interval) -> None:
         """Something is wrong with the part: it is looked at before any other."""
-        file = self._file(location, interval)
+        self.looked(location, interval)
         with suppress(OSError):
-            write_private(file, "{}")
-            os.utime(file, (0, 0))
-
-    def looked_at(self, location: str, interval: Interval) -> None:
-        """Remember when somebody looked at a part of which nothing else can be remembered."""
-        with suppress(OSError):
-            write_private(self._file(location, interval), "{}")
+            os.utime(self._file(location, interval), (0, 0))
 
     def looked(self, location: str, interval: Interval) -> None:
-        """Remember that the part was found as it is known, right now."""
+        """Remember that somebody looks at the part right now, also where nothing else can be remembered of it."""
+        file = self._file(location, interval)
         with suppress(OSError):
-            os.utime(self._file(location, interval))
+            if file.exists():
+                os.utime(file)
+            else:
+                write_private(file, "{}")
 
     def last_look(self, location: str, interval: Interval) -> float | None:
         """When that was, in seconds since 1970: of this commit or an earlier one. 0.0: it was not as it should be; 1.0:

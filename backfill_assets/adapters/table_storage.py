@@ -55,9 +55,10 @@ class DeltaTableStorage:
     def readable(self, model: str, version: str, commit: int, interval: Interval, *, footers: bool = True) -> Readable:
         location = table_path(self._warehouse, model, version)
         state = log_state(location, commit) if self._known else ""
-        known = self._known.read(location, interval, state) if self._known and state and not footers else None
-        if self._known and known and known.is_there(location):
-            self._known.looked(location, interval)
+        remembered = self._known if local(location) is not None else None
+        known = remembered.read(location, interval, state) if remembered and state and not footers else None
+        if remembered and known and known.is_there(location):
+            remembered.looked(location, interval)
             return Readable(files=len(known.files), rows=known.rows, bytes=sum(known.files.values()))
         try:
             table = open_table(location, commit)
@@ -70,13 +71,13 @@ class DeltaTableStorage:
         whole = {file.path: file for file in files}
         problems = _problems(location, list(whole.values()), len({file.path for file in every}), footers)
         rows = sum(f.rows for f in files)
-        if self._known and any(problems.values()):
-            self._known.look_first(location, interval)
-        elif self._known and (not state or any(f.elsewhere for f in files)):
-            self._known.looked_at(location, interval)
-        elif self._known:
+        if remembered and any(problems.values()):
+            remembered.look_first(location, interval)
+        elif remembered and (not state or any(f.elsewhere for f in files)):
+            remembered.looked(location, interval)
+        elif remembered:
             part = KnownPart(files={f.path: f.bytes for f in whole.values()}, rows=rows)
-            self._known.keep(location, interval, state, part)
+            remembered.keep(location, interval, state, part)
         return Readable(
             files=len(whole),
             rows=rows,

@@ -38,10 +38,6 @@ class Texts:
         named = frozenset(map(str, wanted))
         return np.array([value in named for value in self.values], np.bool_)[self.codes]
 
-    def at(self, rows: Numbers) -> Texts:
-        """Of some rows."""
-        return Texts(codes=self.codes[rows], values=self.values)
-
 
 def pairs(one: Texts, other: Texts) -> tuple[Numbers, Callable[[int], tuple[str, str]]]:
     """Two columns as one: a number that rows with the same two texts have, and what it stands for."""
