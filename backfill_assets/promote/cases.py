@@ -120,20 +120,24 @@ class Cases:
         """What is known of all open plans that the loaded code is of."""
         records = [r for r in self.control.plans.all() if r.live and r.environment == facts.environment.name]
         replaced = replacements(facts.past.releases)
-        return tuple(self._review(facts, r, replaced, versions) for r in records if self.may_move(facts, r))
+        ours = [(r, self.stored(r)) for r in records if self.is_ours(facts, r)]
+        moving = [(r, stored) for r, stored in ours if not overtaken(facts.environment, stored)]
+        return tuple(self._review(facts, r, stored, replaced, versions) for r, stored in moving)
 
     def review(self, facts: Facts, record: PlanRecord) -> PlanReview:
         """A stored plan with what it would show, and what was found out and said about it."""
-        return self._review(facts, record, replacements(facts.past.releases), self.control.versions.all())
+        replaced, versions = replacements(facts.past.releases), self.control.versions.all()
+        return self._review(facts, record, self.stored(record), replaced, versions)
 
     def _review(
         self,
         facts: Facts,
         record: PlanRecord,
+        stored: Plan | None,
         replaced: Mapping[str, Mapping[str, Ranges]],
         versions: Mapping[tuple[str, str], Version],
     ) -> PlanReview:
-        pointers = propose_plan(self.project, facts, versions, record, self.stored(record)).pointers
+        pointers = propose_plan(self.project, facts, versions, record, stored).pointers
         recorded = self.control.approvals.recorded([record.id])
         return PlanReview(
             record=record,

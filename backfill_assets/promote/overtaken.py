@@ -17,13 +17,11 @@ from backfill_assets.state.plans import PlanRecord
 def overtaken(shown: Environment, stored: Plan | None) -> Mapping[str, Patch]:
     """The models that a stored plan corrects, of which prod does not show what it corrects any more: where it would be
     put, or, of one that replaces rows of older logic, at all."""
-    patches = stored.patches if stored else {}
-    corrected = {name: patch for name, patch in patches.items() if patch.version != logic_of(patch.version)}
-    return {
-        name: p
-        for name, p in corrected.items()
-        if not _fits(shown, name, p, again=bool(stored and stored.request.restate))
-    }
+    if stored is None:
+        return {}
+    again = bool(stored.request.restate)
+    corrected = {name: patch for name, patch in stored.patches.items() if patch.version != logic_of(patch.version)}
+    return {name: patch for name, patch in corrected.items() if not _fits(shown, name, patch, again=again)}
 
 
 def _fits(shown: Environment, name: str, patch: Patch, *, again: bool) -> bool:
@@ -37,23 +35,25 @@ def _fits(shown: Environment, name: str, patch: Patch, *, again: bool) -> bool:
 
 def why_overtaken(shown: Environment, record: PlanRecord, stored: Plan | None) -> str:
     """That it is, and what to do; "" where it is not."""
-    if not (found := overtaken(shown, stored)) or stored is None:
+    if stored is None or not (found := overtaken(shown, stored)):
         return ""
-    restated = listed([f"{name} {logic_of(patch.version)}" for name, patch in found.items()])
-    return f"restates {restated}, which {shown.name} does not show any more: {_anew(shown, record, stored, found)}"
+    return f"{_restates(found)}, which {shown.name} does not show any more: {_anew(shown, record, stored, found)}"
 
 
 def refuse_overtaken(shown: Environment, record: PlanRecord, stored: Plan | None) -> None:
     """Raise PlanError where a plan restates other logic than is shown by now."""
-    if not (found := overtaken(shown, stored)) or stored is None:
+    if stored is None or not (found := overtaken(shown, stored)):
         return
-    restated = listed([f"{name} {logic_of(patch.version)}" for name, patch in found.items()])
     by_now = listed([f"{_logics(_there(shown, name, patch))} of {name}" for name, patch in found.items()])
     raise PlanError(
-        f"plan {record.id} restates {restated}, and {shown.name} shows {by_now} there by now",
+        f"plan {record.id} {_restates(found)}, and {shown.name} shows {by_now} there by now",
         why="a restatement computes published history again with the logic that is published",
         fix=_anew(shown, record, stored, found),
     )
+
+
+def _restates(found: Mapping[str, Patch]) -> str:
+    return f"restates {listed([f'{name} {logic_of(patch.version)}' for name, patch in found.items()])}"
 
 
 def _there(shown: Environment, name: str, patch: Patch) -> Segments:

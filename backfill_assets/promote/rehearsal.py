@@ -82,26 +82,27 @@ def rehearse(
     shown = [(pointer, segment) for pointer in pointers for segment in pointer.segments]
     found: dict[int, tuple[Readable, Ranges]] = {}
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        for places in _in_turn(shown, storage) if most is not None else [range(len(shown))]:
+        for turn in _in_turn(shown, storage) if most is not None else [range(len(shown))]:
             if most is not None and sum(seen.files for seen, _ in found.values() if not seen.broken) >= most:
                 break
-            found |= zip(places, pool.map(lambda at: one(*shown[at]), places), strict=True)
-    proofs: list[Readability] = []
-    for pointer in pointers:
-        mine = [(shown[at][1], *found[at]) for at in sorted(found) if shown[at][0] is pointer]
-        proofs.append(
-            Readability(
-                model=pointer.model,
-                segments=len(mine),
-                files=sum(r.files for _, r, _ in mine),
-                rows=sum(r.rows for _, r, _ in mine),
-                bytes=sum(r.bytes for _, r, _ in mine),
-                broken=tuple(problem for _, r, _ in mine for problem in r.broken),
-                red=Ranges.of(part for *_, red in mine for part in red),
-                damaged={"; ".join(r.broken[:3]): r.damaged(s.interval) for s, r, _ in mine if r.broken},
-            )
-        )
-    return proofs
+            found |= zip(turn, pool.map(lambda at: one(*shown[at]), turn), strict=True)
+    places = iter(range(len(shown)))
+    return [_proof(pointer, [found.get(next(places)) for _ in pointer.segments]) for pointer in pointers]
+
+
+def _proof(pointer: Pointer, looked: Sequence[tuple[Readable, Ranges] | None]) -> Readability:
+    """What was found of a pointer, of each of its segments; None: it was left out."""
+    mine = [(segment, *found) for segment, found in zip(pointer.segments, looked, strict=True) if found is not None]
+    return Readability(
+        model=pointer.model,
+        segments=len(mine),
+        files=sum(r.files for _, r, _ in mine),
+        rows=sum(r.rows for _, r, _ in mine),
+        bytes=sum(r.bytes for _, r, _ in mine),
+        broken=tuple(problem for _, r, _ in mine for problem in r.broken),
+        red=Ranges.of(part for *_, red in mine for part in red),
+        damaged={"; ".join(r.broken[:3]): r.damaged(s.interval) for s, r, _ in mine if r.broken},
+    )
 
 
 def _in_turn(shown: Sequence[tuple[Pointer, Segment]], storage: TableStorage) -> Iterator[Sequence[int]]:
