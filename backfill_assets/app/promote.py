@@ -46,6 +46,7 @@ from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.overtaken import why_overtaken
 from backfill_assets.promote.planned import refuse_dual_run
 from backfill_assets.promote.release import Attempt, Sealing, release_case
+from backfill_assets.promote.undone import rolled_back_plans
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, PlanStatus
 from backfill_assets.state.proofs import DIFF, left_to_do, newest_proofs
@@ -215,6 +216,8 @@ def _prepare_attempt(context: Context, asked: Request, named: str) -> _Planned:
     plan = plan_by_now(context, facts, stored) if stored else make_plan(context.project, facts, asked)
     refuse_away(plan, facts)
     case = promotion_case(context, asked, facts, plan, stored)
+    if stored is not None and case.pointers:
+        _refuse_ended(context, stored)
     covers = {p.model: p.covers for p in case.pointers}
     amendment = amend_stored(context, stored, facts, covers) if stored else None
     if not case.required and any(compared(case)) and judge_rows(case).open:
@@ -225,6 +228,16 @@ def _prepare_attempt(context: Context, asked: Request, named: str) -> _Planned:
         case = promotion_case(context, asked, context.facts(), plan, stored)
     case = replace(case, surprises=() if stored else tuple(_surprises(context, case)))
     return _Planned(case=case, plan=plan, amendment=amendment)
+
+
+def _refuse_ended(context: Context, stored: PlanRecord) -> None:
+    """Raise PlanError for a plan that was promoted, and that no rollback took away: others came in its place since."""
+    if stored.status is PlanStatus.PROMOTED and stored.id not in rolled_back_plans(context.control, [stored]):
+        raise PlanError(
+            f"plan {stored.id} was promoted already, and {stored.environment} shows something else by now",
+            why=f"that was at {stored.since:%Y-%m-%d %H:%M} UTC; it is not put over what came since",
+            fix="backfill apply, which plans what the code says",
+        )
 
 
 def _surprises(context: Context, case: Case) -> Iterator[Obstacle]:

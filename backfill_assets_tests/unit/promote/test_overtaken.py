@@ -253,3 +253,28 @@ def test_logic_that_came_back_for_newer_days_only(tmp_path: Path) -> None:
     assert promote_plan(place, plan=built.id).verdict.open
     with pytest.raises(PlanError, match="there by now"):
         promote_plan(unsparked(root, user="dev"), plan=plan)
+
+
+def test_a_plan_that_was_promoted_is_not_put_over_what_came_since(tmp_path: Path) -> None:
+    """Again it moves nothing; over another release it is refused."""
+    root = project(tmp_path)
+    plan = restated(root)
+    assert promote_plan(unsparked(root, user="dev"), plan=plan).verdict.open
+    assert not promote_plan(unsparked(root, user="dev"), plan=plan).verdict.moves
+    other = leaf(root, "2024-01-03", "2024-01-04")
+    prove(unsparked(root), other)
+    assert promote_plan(unsparked(root, user="dev"), plan=other).verdict.open
+    before = unsparked(root).control.environments.read("prod").pointers
+    with pytest.raises(PlanError, match="was promoted already, and prod shows something else by now"):
+        promote_plan(unsparked(root, user="dev"), plan=plan)
+    assert unsparked(root).control.environments.read("prod").pointers == before
+
+
+def test_a_plan_that_was_rolled_back_may_come_again(tmp_path: Path) -> None:
+    """As a plan that is open does: it says what it lacks."""
+    root = project(tmp_path)
+    plan = restated(root)
+    assert promote_plan(unsparked(root, user="dev"), plan=plan).verdict.open
+    assert back(root).ended.moved is not None
+    closed = promote_plan(unsparked(root, user="dev"), plan=plan).verdict
+    assert ["was not compared" in o.what for o in closed.obstacles] == [True, True]
