@@ -382,8 +382,9 @@ class Governed(Warehouse):
                 self.oracle.authors.setdefault(opened.plan.id, set()).add(self.author)
 
     def agreed(self) -> None:
+        """What nobody owns somebody else approves where eva made it: who ever opened a plan is one of its authors."""
         for record in self.world.control.plans.all():
-            for owner, account in WHO.items():
+            for owner, account in (*WHO.items(), ("", "ana")):
                 self._say_yes(record, owner, account)
 
     def _release(self, request: Request, *, control: Control, views: FakeViews) -> Released | None:  # type: ignore[override]
