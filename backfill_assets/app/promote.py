@@ -41,7 +41,7 @@ from backfill_assets.promote.case import Case
 from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.consent import vouching
 from backfill_assets.promote.gate import Verdict, compared, judge_rows
-from backfill_assets.promote.lifecycle import end_applied, end_killed, end_promoted, find_plan, record_move
+from backfill_assets.promote.lifecycle import end_applied, end_killed, end_promoted, ended_text, find_plan, record_move
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.overtaken import why_overtaken
 from backfill_assets.promote.planned import refuse_dual_run
@@ -203,13 +203,8 @@ def _prepare_attempt(context: Context, asked: Request, named: str) -> _Planned:
     """What the gate judges, from how things are now. A comparison that it asks for, and that nobody has to approve, is
     made first: of a plan that is recorded for it where none was stored."""
     stored = find_plan(context.control, named) if named else None
-    if stored is not None and stored.status is PlanStatus.ABANDONED:
-        raise PlanError(
-            f"plan {stored.id} was abandoned",
-            why=f"that was at {stored.since:%Y-%m-%d %H:%M} UTC; what it built is not promoted",
-            fix="backfill apply",
-        )
     if stored is not None:
+        _refuse_given_up(context, stored)
         refuse_dual_run(stored, stored_plan(context.control, stored.id))
     refuse_faulty(context.project, asked)
     facts = context.facts()
@@ -228,6 +223,17 @@ def _prepare_attempt(context: Context, asked: Request, named: str) -> _Planned:
         case = promotion_case(context, asked, context.facts(), plan, stored)
     case = replace(case, surprises=() if stored else tuple(_surprises(context, case)))
     return _Planned(case=case, plan=plan, amendment=amendment)
+
+
+def _refuse_given_up(context: Context, stored: PlanRecord) -> None:
+    """Raise PlanError for a plan that was abandoned, or that a newer one of the same person took the place of."""
+    if stored.status in (PlanStatus.ABANDONED, PlanStatus.SUPERSEDED):
+        newer = "promote the newer one; " if stored.status is PlanStatus.SUPERSEDED else ""
+        raise PlanError(
+            ended_text(context.control, stored.id) or f"plan {stored.id} was {stored.status}",
+            why="what a plan built that was given up is not promoted",
+            fix=f"{newer}what the code says now is planned by: backfill apply",
+        )
 
 
 def _refuse_ended(context: Context, stored: PlanRecord) -> None:

@@ -278,3 +278,19 @@ def test_a_plan_that_was_rolled_back_may_come_again(tmp_path: Path) -> None:
     assert back(root).ended.moved is not None
     closed = promote_plan(unsparked(root, user="dev"), plan=plan).verdict
     assert ["was not compared" in o.what for o in closed.obstacles] == [True, True]
+
+
+def test_a_plan_that_a_newer_one_took_the_place_of_is_not_promoted(tmp_path: Path) -> None:
+    """It says which one; nothing moves, also from the code of the older one."""
+    root = project(tmp_path)
+    edit(root / "models" / "daily.sql", "sum(amount)", "2 * sum(amount)")
+    older = build(unsparked(root, user="dev"))[0].id
+    prove(unsparked(root), older)
+    edit(root / "models" / "daily.sql", "2 * sum(amount)", "3 * sum(amount)")
+    newer = build(unsparked(root, user="dev"))[0].id
+    edit(root / "models" / "daily.sql", "3 * sum(amount)", "2 * sum(amount)")
+    before = unsparked(root).control.environments.read("prod").pointers
+    with pytest.raises(PlanError, match=f"plan {older} was superseded at .* by dev's plan {newer}") as told:
+        promote_plan(unsparked(root, user="dev"), plan=older)
+    assert "promote the newer one" in told.value.fix
+    assert unsparked(root).control.environments.read("prod").pointers == before
