@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-_FOLDERS = ("project", "python", "files", "sources", "ledger")
+_FOLDERS = ("project", "python", "files", "sources", "ledger", "logs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -154,9 +154,12 @@ class DeltaControlTable:
                     break
         else:
             raise too_busy(f"{self._location} is too busy")
-        if self._spec.grows and commit % JOIN_EVERY == 0:
+        if commit % JOIN_EVERY == 0:
             with suppress(StateError), _APPENDING:  # the rows are recorded: whoever comes after makes up for it
-                self._tidy()
+                if self._spec.grows:
+                    self._tidy()
+                else:
+                    self._join(JOIN_EVERY // 2)
 
     def replace(self, rows: Sequence[Row], *, where: Filter, revision: int, note: Mapping[str, str]) -> int:
         from deltalake import CommitProperties, write_deltalake

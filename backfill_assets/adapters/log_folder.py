@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -23,7 +23,8 @@ HINT = "_last_checkpoint"
 """The file that says with which checkpoint readers begin."""
 Stamp: TypeAlias = tuple[int, int]
 """Bytes of a file, and when it was written last, in nanoseconds."""
-_ENTRY_LENGTH = len("00000000000000000000.json")
+_JSON = ".json"
+_ENTRY_LENGTH = 20 + len(_JSON)
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})|\.[0-9a-f-]{36})?\.(?:parquet|json)")
 _LOOKS = 3
 """A listing is not taken at one instant: what seems to be missing in it may have been written meanwhile."""
@@ -31,15 +32,23 @@ _whole: dict[str, Stamp] = {}
 """Entries that this process has found whole, as they were then: no commit changes, and logs are opened many times."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """The names in the folder of a log that say something."""
+
+    commits: range | frozenset[int] = range(0)
+    """Which entries are there; a range where none is missing in between, as nearly always."""
+    beside: tuple[str, ...] = ()
+    """The files of checkpoints, and the hint."""
+
+
 class Entries(Mapping[int, Stamp]):
     """The entries of a log and their stamps, each looked up when somebody asks: of the thousands of a table of years,
     plans ask about those after the newest checkpoint. The stamp of one that is gone by then: nothing."""
 
-    def __init__(self, folder: str, names: Collection[str]) -> None:
-        """`names`: of all files in the folder."""
-        self._folder, self._names = folder, frozenset(names)
-        last = max([name for name in names if len(name) == _ENTRY_LENGTH], default="")  # nearly always an entry
-        self.newest: int = int(last[:20]) if _is_entry(last) else max(self, default=-1)
+    def __init__(self, folder: str, commits: range | frozenset[int]) -> None:
+        self._folder, self._commits = folder, commits
+        self.newest: int = max(commits, default=-1) if isinstance(commits, frozenset) else commits.stop - 1
         """The largest number of all; -1 where there is none."""
 
     def __getitem__(self, commit: int) -> Stamp:
@@ -48,20 +57,20 @@ class Entries(Mapping[int, Stamp]):
         return _stamp(f"{self._folder}/{entry_name(commit)}")
 
     def __contains__(self, commit: object) -> bool:
-        return isinstance(commit, int) and entry_name(commit) in self._names
+        return commit in self._commits
 
     def __iter__(self) -> Iterator[int]:
-        return (int(name[:20]) for name in self._names if _is_entry(name))
+        return iter(self._commits)
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(self._commits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFolder:
     """The files of a log by the commit that they are of: each entry, and the checkpoints that are complete."""
 
-    entries: Entries = field(default_factory=lambda: Entries("", ()))
+    entries: Entries = field(default_factory=lambda: Entries("", range(0)))
     checkpoints: frozenset[int] = frozenset()
     beside: frozenset[tuple[str, Stamp]] = frozenset()
     """The files of checkpoints, and the hint."""
@@ -95,8 +104,25 @@ class LogFolder:
         return ""
 
 
-def _is_entry(name: str) -> bool:
-    return len(name) == _ENTRY_LENGTH and name.endswith(".json") and name[:20].isdecimal()
+def list_log(folder: str) -> Listing:
+    """What a log's folder has. Raises OSError."""
+    names = os.listdir(folder)  # noqa: PTH208  (a thousand a table, of hundreds of tables, every plan)
+    long = [name for name in names if len(name) == _ENTRY_LENGTH]
+    beside = (name for name in names if len(name) != _ENTRY_LENGTH)
+    return Listing(
+        commits=_commits(long), beside=tuple(sorted(n for n in beside if n == HINT or _CHECKPOINT.fullmatch(n)))
+    )
+
+
+def _commits(names: Sequence[str]) -> range | frozenset[int]:
+    """The numbers of the entries among names of that length. All at once where they are entries in a row."""
+    text = "".join(names)
+    if text.count(_JSON) == len(names) and text.replace(_JSON, "").isdecimal():
+        first, last = (int(name[:20]) for name in (min(names, default=f"{0:020}"), max(names, default=f"{0:020}")))
+        if last - first + 1 == len(names):
+            return range(first, last + 1)
+    found = frozenset(int(n[:20]) for n in names if n.endswith(_JSON) and n[:20].isdecimal())
+    return found or range(0)
 
 
 def entry_name(commit: int) -> str:
@@ -104,26 +130,25 @@ def entry_name(commit: int) -> str:
     return f"{commit:020}.json"
 
 
-def read_log(location: str) -> LogFolder:
+def read_log(location: str, listing: Callable[[str], Listing] = list_log) -> LogFolder:
     """What is in the log's folder; nothing when there is none. Raises NotADirectoryError when it is a file, and
     NoAccessError where this account may not look."""
     parts: dict[tuple[int, int], set[int]] = {}
     beside: set[tuple[str, Stamp]] = set()
     try:
-        names = os.listdir(f"{location}/{LOG}")  # noqa: PTH208  (a thousand a table, of hundreds of tables, every plan)
+        listed = listing(f"{location}/{LOG}")
     except FileNotFoundError:
         return LogFolder()
     except PermissionError:
         raise no_access(f"{location}/{LOG}") from None
-    for name in (n for n in names if len(n) != _ENTRY_LENGTH):
-        if (part := _CHECKPOINT.fullmatch(name)) or name == HINT:
-            size, written = _stamp(f"{location}/{LOG}/{name}")
-            beside.add((name, (size, written)))
-            if part and size:
-                of = int(part[3] or 1)
-                parts.setdefault((int(part[1]), of), set()).add(int(part[2] or 1))
+    for name in listed.beside:
+        size, written = _stamp(f"{location}/{LOG}/{name}")
+        beside.add((name, (size, written)))
+        if size and (part := _CHECKPOINT.fullmatch(name)):
+            of = int(part[3] or 1)
+            parts.setdefault((int(part[1]), of), set()).add(int(part[2] or 1))
     whole = frozenset(commit for (commit, of), have in parts.items() if len(have) == of)
-    return LogFolder(entries=Entries(f"{location}/{LOG}", names), checkpoints=whole, beside=frozenset(beside))
+    return LogFolder(entries=Entries(f"{location}/{LOG}", listed.commits), checkpoints=whole, beside=frozenset(beside))
 
 
 def _stamp(path: str) -> Stamp:
@@ -137,7 +162,9 @@ def _stamp(path: str) -> Stamp:
     return found.st_size, found.st_mtime_ns
 
 
-def check_log(location: str, commit: int | None = None, *, every: bool = True) -> int:
+def check_log(
+    location: str, commit: int | None = None, *, every: bool = True, listing: Callable[[str], Listing] = list_log
+) -> int:
     """Raise DamagedLogError when the log does not say what the table is at a commit (None: the newest), or this account
     may not read it (NoAccessError); returns its number.
 
@@ -147,7 +174,7 @@ def check_log(location: str, commit: int | None = None, *, every: bool = True) -
     problem = ""
     for _ in range(_LOOKS):
         try:
-            log = read_log(location)
+            log = read_log(location, listing)
         except NotADirectoryError:
             raise damaged(location, f"it is a file, or {LOG} is one, where a folder belongs") from None
         wanted = log.head if commit is None else commit

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from backfill_assets.adapters.data_files import IntervalFile, data_files
 from backfill_assets.adapters.delta_errors import delta_reason
 from backfill_assets.adapters.durable import local
-from backfill_assets.adapters.log_folder import check_log, damaged
+from backfill_assets.adapters.known_logs import KnownLogs
+from backfill_assets.adapters.log_folder import check_log, damaged, list_log
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.files.no_access import no_access
@@ -43,15 +44,21 @@ HARMLESS = frozenset(
 class DeltaTableLog:
     """A TableLog over the version tables of one warehouse."""
 
-    def __init__(self, warehouse: str) -> None:
-        self._warehouse = warehouse
+    def __init__(self, warehouse: str, known: KnownLogs | None = None) -> None:
+        """`known`: what remembers the listings of logs on a local disk."""
+        self._warehouse, self._known = warehouse, known
 
     def head(self, model: str, version: str) -> int:
         location = table_path(self._warehouse, model, version)
         if "://" in location:
             return _head(location)
         # A listing takes microseconds, opening a table of many files milliseconds; planning asks for every model.
-        return check_log(location, every=False)
+        return check_log(location, every=False, listing=self._known.listing if self._known else list_log)
+
+    def remember(self) -> None:
+        """Keep what was listed for the next command, where something does."""
+        if self._known:
+            self._known.save()
 
     def commits(self, model: str, version: str) -> list[DataCommit]:
         found = history(table_path(self._warehouse, model, version))

@@ -21,6 +21,7 @@ from backfill_assets.adapters.heartbeat import (
 )
 from backfill_assets.adapters.known_days import KnownDays
 from backfill_assets.adapters.known_files import KnownFiles
+from backfill_assets.adapters.known_logs import KnownLogs
 from backfill_assets.adapters.known_rows import KnownRowsFile
 from backfill_assets.adapters.signatures import read_signers
 from backfill_assets.adapters.source_changes import SourceChanges
@@ -139,7 +140,7 @@ class Context:
                 loaded = with_hidden_columns(loaded, control.environments.read(loaded.settings.environment), versions)
         refuse_edited(loaded, versions)
         days = SourceDays(KnownDays(cache / "sources") if cache else None)
-        log = DeltaTableLog(loaded.settings.warehouse)
+        log = DeltaTableLog(loaded.settings.warehouse, KnownLogs(cache / "logs" / "listed.json") if cache else None)
         return cls(project=loaded, control=control, log=log, days=days)
 
     @property
@@ -189,6 +190,7 @@ class Context:
             environment=self.environment,
             every_version=every_version,
         )
+        self.log.remember()
         self.control.environments.refuse_twin(facts.environment)
         refuse_other_letters(facts.environment.name, facts.environment.pointers, self.project.models)
         pins = facts.sources.pins

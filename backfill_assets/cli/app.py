@@ -9,6 +9,7 @@ found, 4 the gate is closed, 5 a diff is not as expected, 70 an error of the pro
 
 from __future__ import annotations
 
+import atexit
 import gc
 import io
 import os
@@ -52,6 +53,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # another encoding costs letters, not the command
     gc.set_threshold(200_000, 30, 30)  # by default a quarter of a plan is spent on walking over the ledger's entries
+    atexit.register(gc.freeze)  # nor are they walked over once more, when all of it ends
     with listening() as ending:
         try:
             _refuse_other_bytes(sys.argv)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from backfill_assets.core.errors import StateError
 
@@ -48,14 +48,30 @@ def evidence_path(warehouse: str, name: str) -> str:
 
 
 def as_json(value: object) -> bytes:
-    """As all JSON files of a packet are written: the same content gives the same bytes."""
-    return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
+    """As a packet's JSON files are written, but for the manifest: the same content gives the same bytes. What holds no
+    further maps and lists is one line: a batch, a file and its hash."""
+    return (_laid_out(value, "\n") + "\n").encode()
+
+
+def _laid_out(value: object, line: str) -> str:
+    held = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if not any(isinstance(each, dict | list) for each in cast(Iterable[object], held)):
+        return _in_a_line(value)
+    deeper = f"{line} "
+    if isinstance(value, dict):
+        said = cast(dict[str, object], value)
+        items = (f"{_in_a_line(str(name))}: {_laid_out(each, deeper)}" for name, each in said.items())
+        return f"{{{deeper}{f',{deeper}'.join(items)}{line}}}"
+    return f"[{deeper}{f',{deeper}'.join(_laid_out(each, deeper) for each in cast(list[object], value))}{line}]"
+
+
+_in_a_line = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def manifest(name: str, files: Mapping[str, bytes], kind: str = "plan") -> bytes:
     """The list of files with their hashes. `kind` is what the packet is about, and `name` which one."""
     listed = {file: {"sha256": _hash(files[file]), "bytes": len(files[file])} for file in sorted(files)}
-    return as_json({"packet": 1, kind: name, "files": listed})
+    return (json.dumps({"packet": 1, kind: name, "files": listed}, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def write_packet(folder: Folder, name: str, files: Mapping[str, bytes], *, sealed: bool, kind: str = "plan") -> Written:

@@ -35,6 +35,9 @@ from backfill_assets.state.shown_state import ShownState, as_shown, shown_state
 from backfill_assets.state.tables import OneLook, TableLog, known_coverage, version_coverage
 from backfill_assets.state.versions import Version, VersionKey, beside
 
+_AT_ONCE = 8
+"""Tables that are looked at side by side: in an object store each look waits for an answer."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
@@ -148,6 +151,10 @@ class Facts:
     """Which published intervals are provisional; None: nobody looked."""
     keeps_older: bool = False
     """Whether older logic that the environment shows stays: routine runs extend what is shown."""
+    _bounded: dict[int, tuple[Project, Bounded]] = field(
+        default_factory=dict[int, tuple[Project, Bounded]], init=False, compare=False, repr=False
+    )
+    """By which project, as it is asked many times a command."""
 
     def rules_for(self, project: Project) -> Rules:
         """The rules in force; what the project's files say where nobody looked."""
@@ -159,9 +166,12 @@ class Facts:
 
     def bounded(self, project: Project) -> Bounded:
         """The project, its models bounded by what they read."""
-        project = self.with_shown_whole(project)
-        have = {name: coverage.built | coverage.empty for name, coverage in self.tables.coverage.items()}
-        return bounded(project, self.sources.extents, self.now, have, self.sources.ready_until)
+        if id(project) not in self._bounded:
+            whole = self.with_shown_whole(project)
+            have = {name: coverage.built | coverage.empty for name, coverage in self.tables.coverage.items()}
+            found = bounded(whole, self.sources.extents, self.now, have, self.sources.ready_until)
+            self._bounded[id(project)] = project, found
+        return self._bounded[id(project)][1]
 
     def provisional(self, model: Model) -> Ranges:
         """What of a model is shown provisionally, by the days that are shown."""
@@ -361,11 +371,13 @@ def _coverages(
 ) -> dict[str, tuple[Coverage, int]]:
     """What there is of each model's version of the code, and the table commit that this was seen at."""
 
-    def one(name: str) -> tuple[Coverage, int]:
-        return _covered(project, groups, log, (name, project.fingerprints[name]), now)
+    def some(names: Sequence[str]) -> dict[str, tuple[Coverage, int]]:
+        return {name: _covered(project, groups, log, (name, project.fingerprints[name]), now) for name in names}
 
-    with ThreadPoolExecutor(max_workers=8) as pool:
-        return dict(zip(names, pool.map(one, names), strict=True))
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+        found = pool.map(some, [names[at::_AT_ONCE] for at in range(_AT_ONCE)])
+        by_name = {name: each for part in found for name, each in part.items()}
+    return {name: by_name[name] for name in names}
 
 
 def _covered(

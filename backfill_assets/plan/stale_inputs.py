@@ -12,7 +12,7 @@ ones where something came in between (`CameBetween`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, cast
@@ -56,8 +56,10 @@ def stale_inputs(
     *,
     gained: bool = False,
     unlike: Unlike | None = None,
+    about: Collection[str] | None = None,
 ) -> tuple[StaleInput, ...]:
-    """What of an environment is shown beside other rows than it was computed from. `project` as it shows it.
+    """What of an environment is shown beside other rows than it was computed from. `project` as it shows it. Of the
+    models that it is `about` (None: all).
 
     Without `came`, newer rows of other logic count as those that a reader of none of the difference read: a promotion
     compares these in the data. `gained`: also what read an upstream before it had intervals that are shown of it by
@@ -67,7 +69,7 @@ def stale_inputs(
     tables = _Tables(project, entries, came, gained, unlike)
     found: list[StaleInput] = []
     for name, pointer in environment.pointers.items():
-        model = project.models.get(name)
+        model = project.models.get(name) if about is None or name in about else None
         for upstream in model.upstreams if model else ():
             there, below = project.models.get(upstream.name), environment.pointers.get(upstream.name)
             if model is not None and there is not None and below is not None:
@@ -104,6 +106,32 @@ def _written(entries: Sequence[Entry], commit: int) -> Coverage:
     return coverage(said, audits="", commit=commit)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ShownRows:
+    """What is shown of a model, as its batches wrote it."""
+
+    parts: IntervalIndex[tuple[Segment, Entry]]
+    version: str
+    """Of the table that all of it is in; "" where it is in several."""
+    commit: int
+    """The newest one of that table that wrote any of it."""
+
+    @classmethod
+    def of(cls, parts: Sequence[tuple[Segment, Interval, Entry]]) -> _ShownRows:
+        versions = {entry.version for _, _, entry in parts}
+        return cls(
+            parts=IntervalIndex((part, (segment, entry)) for segment, part, entry in parts),
+            version=versions.pop() if len(versions) == 1 else "",
+            commit=max((entry.table_commit for _, _, entry in parts), default=-1),
+        )
+
+    def all_read(self, said: Mapping[str, Mapping[str, Any]], upstream: str) -> bool:
+        """Whether a batch read that table alone, when all that is shown was in it: then it read no other rows."""
+        if len(said) != 1 or "over" in (read := said.get(upstream, {"over": ()})):
+            return False
+        return read["version"] == self.version and read["commit"] >= self.commit
+
+
 @dataclass(slots=True)
 class _Tables:
     """Which batch wrote what, by the ledger, and what it read."""
@@ -120,6 +148,13 @@ class _Tables:
         default_factory=dict[tuple[str, Interval, str, str], Ranges]
     )
     """What is asked again by each model that reads it."""
+    _shown: dict[str, _ShownRows] = field(default_factory=dict[str, "_ShownRows"])
+
+    def shown(self, pointer: Pointer) -> _ShownRows:
+        """What the environment shows of a model."""
+        if pointer.model not in self._shown:
+            self._shown[pointer.model] = _ShownRows.of([*shown_parts(self.entries, pointer)])
+        return self._shown[pointer.model]
 
     def at(self, model: str, version: str, commit: int) -> Coverage:
         """A table as it was at a commit, as far as it counts by now."""
@@ -187,12 +222,14 @@ class _Tables:
 
 
 def _of_pair(tables: _Tables, model: Model, pointer: Pointer, upstream: Model, below: Pointer) -> Iterator[StaleInput]:
-    shown = IntervalIndex((part, (segment, entry)) for segment, part, entry in shown_parts(tables.entries, below))
+    shown = tables.shown(below)
     found: dict[Segment, tuple[list[Interval], list[Interval]]] = defaultdict(lambda: ([], []))
     for _, part, entry in shown_parts(tables.entries, pointer, counting=True):
         said = _read_of(model, upstream.name, entry, below) if not entry.through else {}
+        if shown.all_read(said, upstream.name):
+            continue
         for window in needed(model, upstream, part) if said else ():
-            for there, (segment, newest) in shown.meeting(window):
+            for there, (segment, newest) in shown.parts.meeting(window):
                 others = [*_others_read(tables, upstream.name, said, there, newest, window)]
                 if upstream.name in said and segment.logic != below.version:
                     reader = entry.model, logic_of(entry.version)

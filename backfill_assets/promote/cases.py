@@ -29,7 +29,7 @@ from backfill_assets.promote.proposal import Proposal, propose
 from backfill_assets.promote.rollback_step import model_then
 from backfill_assets.state.approvals import Approval, DamagedApproval
 from backfill_assets.state.control import Control
-from backfill_assets.state.ledger import DECIDING, EntriesByVersion, by_version
+from backfill_assets.state.ledger import DECIDING, EntriesByVersion, Kind, by_version
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.releases import replacements
 from backfill_assets.state.required_approvals import Roles
@@ -106,7 +106,7 @@ class Cases:
         a plan has `frozen`. `building`: what is built before they move."""
 
         def entries(models: Collection[str]) -> EntriesByVersion:
-            return by_version(self.control.ledger.entries(models, kinds=DECIDING))
+            return by_version(self.control.ledger.entries(models, kinds=DECIDING - {Kind.AUDITED}))
 
         gone = [p for name, p in facts.environment.pointers.items() if name not in self.project.models]
         versions = self.control.versions.all()

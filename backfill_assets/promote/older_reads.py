@@ -135,17 +135,16 @@ def _upstreams(
 
     def found(pointers: Mapping[str, Pointer]) -> tuple[StaleInput, ...]:
         part = {name: p for name, p in pointers.items() if name in near}
-        return stale_inputs(project, replace(shown, pointers=part), entries, unlike=unlike)
+        return stale_inputs(project, replace(shown, pointers=part), entries, unlike=unlike, about=about)
 
     before: dict[tuple[str, str], Ranges] = {}
     for each in found(shown.pointers):
-        if each.model in about:
-            stays = each.intervals & _of_one_logic(shown.pointers[each.model], then[each.model])
-            before[each.model, each.upstream] = before.get((each.model, each.upstream), NOTHING) | stays
+        stays = each.intervals & _of_one_logic(shown.pointers[each.model], then[each.model])
+        before[each.model, each.upstream] = before.get((each.model, each.upstream), NOTHING) | stays
     return tuple(
         replace(each, intervals=left)
         for each in found(then)
-        if each.model in about and (left := each.intervals - before.get((each.model, each.upstream), NOTHING))
+        if (left := each.intervals - before.get((each.model, each.upstream), NOTHING))
     )
 
 

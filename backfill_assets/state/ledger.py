@@ -70,8 +70,8 @@ class Ledger(Records):
         self._older: tuple[str, LedgerRows] | None = None
         self._kept: tuple[str, list[Entry]] = ("", [])
         """The state of the table, and every entry of it but those that say that a batch began."""
-        self._of_models: tuple[str, Mapping[str, Sequence[Entry]]] = ("", {})
-        """The same of some models."""
+        self._of_models: tuple[str, Mapping[tuple[str, bool], Sequence[Entry]]] = ("", {})
+        """The same of some models, verdicts of audits apart: whoever asks what was built needs none."""
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Record what happened, all in one commit."""
@@ -85,7 +85,7 @@ class Ledger(Records):
         if not wanted - {Kind.STARTED}:
             return self._read(models, wanted)
         if state != seen and models is not None:
-            known = self._of(models, state)
+            known = self._of(models, state, wanted)
         elif state != seen:
             self._kept = "", []  # two at once would be much
             known = self._read(None, _LASTING)
@@ -96,19 +96,22 @@ class Ledger(Records):
         began = self._read(models, {Kind.STARTED})  # after the rest: who ended in between seems to work still
         return sorted([*found, *began], key=_ORDER)
 
-    def _of(self, models: Collection[str], state: str) -> list[Entry]:
-        """Those of some models: a command asks for the same ones again."""
+    def _of(self, models: Collection[str], state: str, kinds: Collection[Kind]) -> list[Entry]:
+        """Those of some models, of these kinds at least: a command asks for the same ones again."""
         seen, known = self._of_models
         if not state or state != seen:
             known = {}
-        models = {*models}
-        if missing := models - known.keys():
-            read = defaultdict[str, list[Entry]](list)
-            for entry in self._read(missing, _LASTING):
-                read[entry.model].append(entry)
-            known = {**known, **{name: read[name] for name in missing}}
+        parts = {True: {Kind.AUDITED}, False: _LASTING - {Kind.AUDITED}}
+        asked = {(name, part) for part, of in parts.items() if of & {*kinds} for name in models}
+        if missing := asked - known.keys():
+            read: dict[tuple[str, bool], list[Entry]] = {key: [] for key in missing}
+            for part, of in parts.items():
+                if names := {name for name, each in missing if each is part}:
+                    for entry in self._read(names, of):
+                        read[entry.model, part].append(entry)
+            known = {**known, **read}
             self._of_models = state, known
-        return sorted((e for name in models for e in known[name]), key=_ORDER)
+        return sorted((e for key in asked for e in known[key]), key=_ORDER)
 
     def _read(self, models: Collection[str] | None, kinds: Collection[Kind]) -> list[Entry]:
         where: dict[str, Collection[str]] = {"kind": [kind.value for kind in kinds]}

@@ -118,17 +118,21 @@ class Releases:
 
     def __init__(self, store: Store) -> None:
         self._table = store.table(ENVIRONMENTS)
-        self._kept: dict[str, Kept[Sequence[Release]]] = {}
-        """By environment."""
+        self._kept: dict[str, Kept[Mapping[tuple[object, ...], Release]]] = {}
+        """By environment; releases by their records."""
 
     def all(self, environment: str) -> list[Release]:
         """Every release of the environment, oldest first."""
 
-        def read() -> Sequence[Release]:
-            rows = self._table.read({"environment": [releases_of(environment)]})
-            return sorted((_release(environment, row) for row in rows), key=lambda r: r.revision)
+        kept = self._kept.setdefault(environment, Kept({}))
 
-        return [*self._kept.setdefault(environment, Kept(())).of(self._table, read)]
+        def read() -> Mapping[tuple[object, ...], Release]:
+            """What was read before is not parsed again: of a thousand releases one is new."""
+            rows = {(*row.values(),): row for row in self._table.read({"environment": [releases_of(environment)]})}
+            found = {key: kept.value.get(key) or _release(environment, row) for key, row in rows.items()}
+            return dict(sorted(found.items(), key=lambda each: each[1].revision))
+
+        return [*kept.of(self._table, read).values()]
 
     def everywhere(self) -> list[Release]:
         """Every release of every environment."""

@@ -20,11 +20,12 @@ from backfill_assets.core.model import Project
 from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.core.settling import settling_windows
 from backfill_assets.core.wording import span_of_time
+from backfill_assets.state.kept import Kept
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.people import People
 from backfill_assets.state.rows import from_row, to_row
 from backfill_assets.state.signers import changed_keys, described_keys, signer_lines
-from backfill_assets.state.store import Records, TableSpec
+from backfill_assets.state.store import Records, Store, TableSpec
 
 PREFIX = "rules-"
 """How the id of a proposed change begins: no plan's id does."""
@@ -247,9 +248,14 @@ class RulesRecords(Records):
 
     spec = RULES
 
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._kept: dict[str, Kept[tuple[RulesRecord, ...]]] = {}
+        """By environment."""
+
     def of(self, environment: str) -> tuple[RulesRecord, ...]:
         """Every record of an environment, oldest first. Raises StateError when one is not what it was."""
-        return self._read(environment)[0]
+        return self._kept.setdefault(environment, Kept(())).of(self._table, lambda: self._read(environment)[0])
 
     def in_force(self, environment: str, edited: Rules) -> RulesInForce:
         """What counts: the newest record that is no proposal, or what the files say where there is none."""

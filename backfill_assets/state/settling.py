@@ -143,6 +143,6 @@ def _went_back(releases: Sequence[Release]) -> dict[str, Ranges]:
         for move in release.moves:
             if move.compaction:
                 continue
-            before = found.get(move.model, NOTHING)
-            found[move.model] = before | move.again if release.back_to else before - move.again
+            if (before := found.get(move.model, NOTHING)) or release.back_to:  # else nothing is there to be changed
+                found[move.model] = before | move.again if release.back_to else before - move.again
     return {model: ranges for model, ranges in found.items() if ranges}

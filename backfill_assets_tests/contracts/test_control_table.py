@@ -17,6 +17,7 @@ from deltalake import DeltaTable
 
 from backfill_assets.adapters import control_delta
 from backfill_assets.adapters.control_delta import DeltaControlTable, DeltaStore, Guard
+from backfill_assets.adapters.growing_table import JOIN_EVERY
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import ConflictError, StateError
 from backfill_assets.core.intervals import utc
@@ -405,6 +406,19 @@ def test_delta_compaction_leaves_few_files(tmp_path: Path) -> None:
     assert DeltaTable(place).version() == before
     table.compact(most_files=7)
     assert len(DeltaTable(place).file_uris()) == 1
+
+
+def test_whoever_appends_joins_files(tmp_path: Path) -> None:
+    """Also of tables that do not number their rows: versions of hundreds of models are read by each command."""
+    table = DeltaStore(str(tmp_path)).table(SPEC)
+    place = tmp_path / "_control" / "things"
+    for number in range(JOIN_EVERY + 2):
+        table.append([row(str(number))])
+        if number == JOIN_EVERY - 2:
+            assert len(DeltaTable(place).file_uris()) == JOIN_EVERY - 1
+    assert len(DeltaTable(place).file_uris()) < 4
+    assert keys(table.read()) == sorted(map(str, range(JOIN_EVERY + 2)))
+    assert keys(DeltaStore(str(tmp_path)).table(SPEC).read()) == sorted(map(str, range(JOIN_EVERY + 2)))
 
 
 def test_delta_conflict_between_the_check_and_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

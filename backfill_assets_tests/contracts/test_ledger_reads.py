@@ -18,7 +18,10 @@ from backfill_assets_tests.memory_store import MemoryStore
 
 AT = utc("2024-02-01")
 MODELS = ("a", "b", "c")
-KINDS = (None, frozenset[Kind](), frozenset({Kind.STARTED}), DECIDING, DECIDING | {Kind.FAILED}, frozenset(Kind))
+KINDS = (
+    None, frozenset[Kind](), frozenset({Kind.STARTED}), DECIDING, DECIDING | {Kind.FAILED}, frozenset(Kind),
+    DECIDING - {Kind.AUDITED}, frozenset({Kind.AUDITED, Kind.FAILED}), frozenset({Kind.AUDITED, Kind.STARTED}),
+)  # fmt: skip
 
 
 def an_entry(kind: Kind, model: str, number: int) -> Entry:

@@ -366,10 +366,9 @@ def test_an_entry_that_is_written_during_the_look_is_no_hole(tmp_path: Path, mon
 
     location, real, looks = a_table(tmp_path), log_folder.read_log, [0]
 
-    def first_without(where: str) -> log_folder.LogFolder:
+    def first_without(where: str, *_: object) -> log_folder.LogFolder:
         found, looks[0] = real(where), looks[0] + 1
-        names = [log_folder.entry_name(n) for n in found.entries if n != 4]
-        entries = log_folder.Entries(f"{where}/_delta_log", names)
+        entries = log_folder.Entries(f"{where}/_delta_log", frozenset({*found.entries} - {4}))
         return replace(found, entries=entries) if looks[0] == 1 else found
 
     monkeypatch.setattr(log_folder, "read_log", first_without)

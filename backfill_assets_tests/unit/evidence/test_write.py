@@ -16,10 +16,14 @@ from backfill_assets.adapters.folder import ArrowFolder
 from backfill_assets.core.errors import StateError
 from backfill_assets.evidence.make import make
 from backfill_assets.evidence.verify import verify
-from backfill_assets.evidence.write import FILES, MANIFEST, packet_digest, problems_of, write_packet
+from backfill_assets.evidence.write import FILES, MANIFEST, as_json, packet_digest, problems_of, write_packet
 from backfill_assets_tests.packets import MemoryFolder, some_inputs
 
 _, PACKET_FILES = make(some_inputs())
+
+
+def _more(of: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    return st.lists(of) | st.dictionaries(st.text(), of)
 
 
 def a_packet() -> MemoryFolder:
@@ -37,6 +41,34 @@ def test_the_same_facts_write_nothing_again(tmp_path: Path) -> None:
     assert first.changed and not again.changed and first.digest == again.digest == packet_digest(folder)
     assert {p.name: p.stat().st_mtime_ns for p in Path(folder.location).iterdir()} == before
     assert set(before) == {*FILES, MANIFEST}
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(), _more))
+def test_json_is_laid_out_and_the_same(value: object) -> None:
+    """Whatever it holds; equal content gives equal bytes."""
+    made = as_json(value)
+    assert json.loads(made) == value and as_json(json.loads(made)) == made
+
+
+def test_json_has_a_line_for_each_row() -> None:
+    """As people and `diff` read it."""
+    files = [{"path": "x", "bytes": 1}, {"path": "y", "bytes": 2}]
+    assert as_json({"tables": [{"model": "a", "files": files}], "n": {}}).decode() == (
+        '{\n "tables": [\n  {\n   "model": "a",\n   "files": [\n    {"path": "x", "bytes": 1},\n'
+        '    {"path": "y", "bytes": 2}\n   ]\n  }\n ],\n "n": {}\n}\n'
+    )
+
+
+def test_a_packet_of_an_earlier_release_is_whole() -> None:
+    """Which laid its files out in another way: its manifest says what they are."""
+
+    def laid_out(name: str, content: bytes) -> bytes:
+        return json.dumps(json.loads(content), indent=1).encode() if name.endswith(".json") else content
+
+    folder = MemoryFolder()
+    write_packet(folder, "7f3c", {n: laid_out(n, content) for n, content in PACKET_FILES.items()}, sealed=False)
+    assert not problems_of(folder)
+    assert folder.files[MANIFEST].decode().startswith('{\n "packet": 1,\n "plan": "7f3c",\n "files": {\n  ')
 
 
 def test_new_facts_replace_it_until_it_is_sealed() -> None:

@@ -18,7 +18,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import ENVIRONMENTS, Environment
+from backfill_assets.state.environment import ENVIRONMENTS, Environment, releases_of
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.releases import compare, elsewhere, find_release, grown, shown_at
 from backfill_assets.state.store import Store
@@ -210,3 +210,24 @@ def test_files_do_not_grow_with_releases(tmp_path: Path) -> None:
     assert len(files) < 16, "joined by the 65th"
     move(other, B1)  # by whoever saw none of it
     assert len(other.releases.all("prod")) == 71 and other.releases.all("prod") == control.releases.all("prod")
+
+
+def test_what_was_read_is_read_again_where_it_was_written_again(tmp_path: Path) -> None:
+    """A release that a backup brought back says what it says there; of the others each is the same value."""
+    control = Control.over(DeltaStore(str(tmp_path)))
+    move(control, A1)
+    move(control, A2)
+    first, second = control.releases.all("prod")
+    move(control, B1)
+    again = control.releases.all("prod")
+    assert again[0] is first and again[1] is second and len(again) == 3
+    table = control.environments._table
+    where = {"environment": [releases_of("prod")], "release": [second.id]}
+    [row] = table.read(where)
+    table.replace(
+        [{**row, "pointer": str(row["pointer"]).replace('"ana"', '"eva"')}],
+        where=where,
+        revision=table.revision(),
+        note={},
+    )
+    assert [r.by for r in control.releases.all("prod")] == ["ana", "eva", "ana"]
