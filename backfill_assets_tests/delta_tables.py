@@ -34,6 +34,9 @@ class DeltaTables:
         self._log, self._storage = DeltaTableLog(warehouse), DeltaTableStorage(warehouse)
         self._lock, self._options = threading.Lock(), delta_options(warehouse)
 
+    def remember(self) -> None:
+        """Nothing is kept."""
+
     def head(self, model: str, version: str) -> int:
         return self._log.head(model, version)
 

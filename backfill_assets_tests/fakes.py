@@ -155,6 +155,9 @@ class FakeTables:
         self.before_remove: Callable[[str, str], object] = nothing
         self._lock = threading.Lock()
 
+    def remember(self) -> None:
+        """Nothing is kept."""
+
     def head(self, model: str, version: str) -> int:
         table = self._tables.get((model, version))
         return len(table.commits) - 1 if table else -1

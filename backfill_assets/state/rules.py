@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, cast
+from typing import Any, cast, overload
 
 from backfill_assets.core.codec import to_fields, to_plain
 from backfill_assets.core.errors import StateError
@@ -25,7 +25,7 @@ from backfill_assets.state.ledger import new_id
 from backfill_assets.state.people import People
 from backfill_assets.state.rows import from_row, to_row
 from backfill_assets.state.signers import changed_keys, described_keys, signer_lines
-from backfill_assets.state.store import Records, Store, TableSpec
+from backfill_assets.state.store import Records, Row, Store, TableSpec
 
 PREFIX = "rules-"
 """How the id of a proposed change begins: no plan's id does."""
@@ -145,8 +145,13 @@ class RulesRecord:
     @property
     def id(self) -> str:
         """A hash of the rules, and of those that they replace. A proposal has the id of what it becomes."""
-        content = json.dumps([self.environment.casefold(), self.parent, to_plain(self.rules)], sort_keys=True)
-        return PREFIX + hashlib.sha256(content.encode()).hexdigest()[:24]
+        return _id(self.environment, self.parent, json.dumps(to_plain(self.rules), sort_keys=True))
+
+
+def _id(environment: str, parent: str, rules: str) -> str:
+    """`rules`: as JSON, keys in order, as they are written down."""
+    content = f"[{json.dumps(environment.casefold())}, {json.dumps(parent)}, {rules}]"
+    return PREFIX + hashlib.sha256(content.encode()).hexdigest()[:24]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,10 +255,10 @@ class RulesRecords(Records):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._kept: dict[str, Kept[tuple[RulesRecord, ...]]] = {}
+        self._kept: dict[str, Kept[Sequence[RulesRecord]]] = {}
         """By environment."""
 
-    def of(self, environment: str) -> tuple[RulesRecord, ...]:
+    def of(self, environment: str) -> Sequence[RulesRecord]:
         """Every record of an environment, oldest first. Raises StateError when one is not what it was."""
         return self._kept.setdefault(environment, Kept(())).of(self._table, lambda: self._read(environment)[0])
 
@@ -268,7 +273,7 @@ class RulesRecords(Records):
         other rules are in force by now.
         """
         known, revision = self._read(record.environment)
-        current = _newest(known)
+        current = newest_rules(known)
         if current is not None and current.id == record.id and record.kind is not RulesKind.PROPOSED:
             return current
         if (current.id if current else "") != seen:
@@ -289,20 +294,64 @@ class RulesRecords(Records):
         )
         return numbered
 
-    def _read(self, environment: str) -> tuple[tuple[RulesRecord, ...], int]:
+    def _read(self, environment: str) -> tuple[Sequence[RulesRecord], int]:
         rows, revision = self._table.read_at()
         mine = [row for row in rows if cast(str, row["environment"]).casefold() == environment.casefold()]
+        return _Written(environment, sorted(mine, key=lambda row: cast(int, row["number"]))), revision
+
+
+class _Written(Sequence[RulesRecord]):
+    """The records of an environment, oldest first. Each is made when somebody looks at it: there is one for each
+    promotion of a new model, and it has the owners of all."""
+
+    def __init__(self, environment: str, rows: Sequence[Row]) -> None:
+        """Raises StateError when one is not what was written."""
+        self._environment, self._rows = environment, rows
+        self._made: dict[int, RulesRecord] = {}
+        self._check_chain()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, at: int) -> RulesRecord: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[RulesRecord]: ...
+    def __getitem__(self, at: int | slice) -> RulesRecord | Sequence[RulesRecord]:
+        if isinstance(at, slice):
+            return [self[each] for each in range(len(self))[at]]
+        place = range(len(self))[at]
+        if place not in self._made:
+            self._made[place] = self._make(self._rows[place])
+        return self._made[place]
+
+    def _make(self, row: Row) -> RulesRecord:
         try:
-            found = sorted((from_row(RulesRecord, row) for row in mine), key=lambda r: r.number)
+            return from_row(RulesRecord, row)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise _altered(environment, "a record", f"it cannot be read: {error}") from None
-        _check_chain(environment, found, {cast(int, row["number"]): cast(str, row["id"]) for row in mine})
-        return tuple(found), revision
+            raise _altered(self._environment, "a record", f"it cannot be read: {error}") from None
+
+    def _check_chain(self) -> None:
+        """Each record names the one before it, and its own content; the newest also as this release understands it."""
+        parent, in_force = "", -1
+        for place, row in enumerate(self._rows):
+            names, follows = cast(str, row["id"]), cast(str, row["parent"])
+            written = _id(cast(str, row["environment"]), follows, cast(str, row["rules"]))
+            if row["number"] != place + 1 or follows != parent or (names != written and names != self[place].id):
+                raise self._is_altered(place)
+            if row["kind"] != RulesKind.PROPOSED:
+                parent, in_force = names, place
+        if in_force >= 0 and self[in_force].id != parent:
+            raise self._is_altered(in_force)
+
+    def _is_altered(self, place: int) -> StateError:
+        why = "its number, its id or the record that it follows was altered in the control table"
+        return _altered(self._environment, f"record {place + 1}", why)
 
 
 def in_force(records: Sequence[RulesRecord], environment: str, edited: Rules) -> RulesInForce:
     """What counts by these records."""
-    current = _newest(records)
+    current = newest_rules(records)
     if current is None:
         return RulesInForce(environment=environment, rules=edited, edited=edited)
     return RulesInForce(
@@ -310,19 +359,9 @@ def in_force(records: Sequence[RulesRecord], environment: str, edited: Rules) ->
     )
 
 
-def _newest(records: Sequence[RulesRecord]) -> RulesRecord | None:
+def newest_rules(records: Sequence[RulesRecord]) -> RulesRecord | None:
+    """The newest record that is no proposal."""
     return next((r for r in reversed(records) if r.kind is not RulesKind.PROPOSED), None)
-
-
-def _check_chain(environment: str, records: Sequence[RulesRecord], ids: Mapping[int, str]) -> None:
-    """Each record names the one before it, and its own content."""
-    parent = ""
-    for number, record in enumerate(records, start=1):
-        if record.number != number or ids[number] != record.id or record.parent != parent:
-            why = "its number, its id or the record that it follows was altered in the control table"
-            raise _altered(environment, f"record {record.number}", why)
-        if record.kind is not RulesKind.PROPOSED:
-            parent = record.id
 
 
 def _altered(environment: str, what: str, why: str) -> StateError:

@@ -16,7 +16,7 @@ from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.control import Control
 from backfill_assets.state.releases import Release
-from backfill_assets.state.rules import RulesKind, RulesRecord
+from backfill_assets.state.rules import RulesKind, RulesRecord, newest_rules
 from backfill_assets.state.versions import Version
 
 LAST_LOOK = timedelta(days=1)
@@ -72,9 +72,10 @@ def settling_by(records: Sequence[RulesRecord], releases: Sequence[Release], now
     """The same from its rules and its releases, each oldest first."""
     clocks = [r.clock for r in releases if r.clock is not None]
     clock = max([now, *clocks])
+    newest = newest_rules(records)
+    if newest is None or not newest.rules.settle:
+        return Settling(clock=clock, behind=now < clock, went_back=_went_back(releases) if newest else {})
     held = [r for r in records if r.kind is not RulesKind.PROPOSED]
-    if not held:
-        return Settling(clock=clock, behind=now < clock)
 
     def since(cut: Callable[[datetime], datetime]) -> dict[str, datetime]:
         ends = {model: _since(model, held, releases, clock, cut) for model in held[-1].rules.settle}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -29,8 +30,10 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.releases import Release, refuse_lost
 from backfill_assets.state.required_approvals import needed_from, titled
-from backfill_assets.state.rules import RULES, ConsumerRule, Rules, RulesInForce, RulesKind, edited_rules
+from backfill_assets.state.rows import from_row
+from backfill_assets.state.rules import RULES, ConsumerRule, Rules, RulesInForce, RulesKind, RulesRecord, edited_rules
 from backfill_assets.state.signers import described_keys
+from backfill_assets.state.store import Row
 from backfill_assets_tests.fakes import days
 from backfill_assets_tests.memory_store import MemoryStore
 
@@ -435,6 +438,45 @@ def test_an_altered_record_is_refused(what: str) -> None:
         del table.rows[0]
     with pytest.raises(StateError, match="not what was written"):
         house.now_in_force()
+
+
+def test_old_records_are_read_by_whoever_looks_at_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is one for each promotion of a new model, with the owners of all: what counts is the newest. An old one
+    that was altered is refused all the same."""
+    house = House(shown=("a",))
+    for number in range(10):
+        edited = replace(START, owners={"a": ANA, **{f"new_{n}": BO for n in range(number + 1)}})
+        now, pointers = house.now_in_force(edited), [pointer("a"), pointer(f"new_{number}")]
+        record_rules(house.control, now, rules_to_record(now, house.shown, pointers), DEV, now=NOW)
+    made: list[object] = []
+
+    def counted(kind: type[RulesRecord], row: Row) -> RulesRecord:
+        made.append(row["number"])
+        return from_row(kind, row)
+
+    monkeypatch.setattr("backfill_assets.state.rules.from_row", counted)
+    control = Control.over(house.store)
+    records = control.rules.of("prod")
+    assert len(control.rules.in_force("prod", START).rules.owners) == 11
+    assert len(records) == 11 and made == [11]
+    assert [r.number for r in records] == [*range(1, 12)] == [r.number for r in records[:]]
+    assert records[-1] is records[10] and sorted(made) == [*range(1, 12)]
+    table = house.store.table(RULES)
+    table.rows[1] = {**table.rows[1], "rules": str(table.rows[1]["rules"]).replace(BO, ANA)}
+    with pytest.raises(StateError, match=r"record 2 .*not what was written"):
+        Control.over(house.store).rules.of("prod")
+
+
+def test_rules_that_a_newer_release_wrote_are_refused() -> None:
+    """They may ask somebody of whom this release knows nothing: it judges by nothing that it understands in part."""
+    house = House()
+    table = house.store.table(RULES)
+    [row] = table.rows
+    text = json.dumps({**json.loads(str(row["rules"])), "witnesses": ["cy"]}, sort_keys=True)
+    content = f'["prod", "", {text}]'
+    table.rows[0] = {**row, "rules": text, "id": f"rules-{hashlib.sha256(content.encode()).hexdigest()[:24]}"}
+    with pytest.raises(StateError, match=r"record 1 .*not what was written"):
+        Control.over(house.store).rules.in_force("prod", START)
 
 
 def test_rules_that_are_gone() -> None:
