@@ -97,6 +97,20 @@ def test_another_folder_of_that_name(tmp_path: Path, looks: list[str]) -> None:
     assert len(looks) == 2
 
 
+def test_a_disk_that_does_not_say_when_folders_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: list[str]
+) -> None:
+    """As a mounted bucket: a commit that came since is there all the same."""
+    monkeypatch.setattr(known_logs, "_stamp", lambda folder: (1, 1, 1, 1))
+    folder, file = a_log(tmp_path), tmp_path / "cache" / "listed.json"
+    for commits in range(3, 6):
+        one = KnownLogs(file, later)
+        assert one.listing(str(folder)).commits == range(commits) == one.listing(str(folder)).commits
+        one.save()
+        (folder / entry_name(commits)).write_text("{}")
+    assert len(looks) == 3
+
+
 def test_what_changed_just_now_is_not_remembered(tmp_path: Path, looks: list[str]) -> None:
     """Another change within the same tick of the disk's clock would not be seen."""
     folder = a_log(tmp_path)
