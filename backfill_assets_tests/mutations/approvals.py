@@ -41,6 +41,6 @@ APPROVALS = (
     broken("rules: consumers are recorded", "state/rules.py", "            consumers=consumers,\n        )\n\n\ndef", "        )\n\n\ndef", "promote/test_rules_change.py"),
     broken("rules: a promotion gives no consumer to another owner", "state/rules.py", "if known.owner == reader.owner and (more", "if (more", "promote/test_rules_change.py"),
     broken("rules: who loses a say is asked", "promote/rules_change.py", "    new |= _whose_say(rules, wanted, shown)\n", "", "promote/test_rules_change.py"),
-    broken("rules: a chain of records", "state/rules.py", "if record.number != number or ids[number] != record.id or record.parent != parent:", "if False:", "promote/test_rules_change.py"),
+    broken("rules: a chain of records", "state/rules.py", "if row[\"number\"] != place + 1 or follows != parent or ", "if ", "promote/test_rules_change.py"),
     broken("rules: a promotion brings owners and nothing else", "promote/rules_change.py", "found = rules.rules.with_those_of(rules.edited, new)", "found = rules.edited", "promote/test_rules_change.py"),
 )  # fmt: skip
