@@ -53,6 +53,9 @@ KEEP_FOR_EVER = {
 
 
 _ATTEMPTS = 1000
+_SMALL = 4 * 2**20
+"""Bytes of a table whose files are joined as a whole by whoever appends: what was joined is kept, unlike in tables that
+grow for ever."""
 _JOINS = 5
 """Attempts at joining files beside others who commit."""
 _APPENDING = threading.Lock()
@@ -132,10 +135,17 @@ class DeltaControlTable:
         return f"{table.metadata().id} {opened.commit} {times}"
 
     def append(self, rows: Sequence[Row]) -> None:
-        self._append(rows)
+        commit = self._append(rows)
         self._guard.after_append(self._spec.name, rows)
+        if commit % JOIN_EVERY == 0:
+            with suppress(StateError), _APPENDING:  # the rows are recorded: whoever comes after makes up for it
+                if self._spec.grows:
+                    self._tidy()
+                else:
+                    self._join(JOIN_EVERY // 2, most_bytes=_SMALL)
 
-    def _append(self, rows: Sequence[Row]) -> None:
+    def _append(self, rows: Sequence[Row]) -> int:
+        """At which commit."""
         from deltalake import CommitProperties, write_deltalake
         from deltalake.exceptions import CommitFailedError
 
@@ -151,15 +161,8 @@ class DeltaControlTable:
                     properties = CommitProperties(max_commit_retries=retries)
                     write_deltalake(table, self._arrow(mine), mode="append", commit_properties=properties)
                     self._keep(table, commit)
-                    break
-        else:
-            raise too_busy(f"{self._location} is too busy")
-        if commit % JOIN_EVERY == 0:
-            with suppress(StateError), _APPENDING:  # the rows are recorded: whoever comes after makes up for it
-                if self._spec.grows:
-                    self._tidy()
-                else:
-                    self._join(JOIN_EVERY // 2)
+                    return commit
+        raise too_busy(f"{self._location} is too busy")
 
     def replace(self, rows: Sequence[Row], *, where: Filter, revision: int, note: Mapping[str, str]) -> int:
         from deltalake import CommitProperties, write_deltalake
@@ -193,12 +196,15 @@ class DeltaControlTable:
         if opened and joinable(opened.table, self._spec).files > most_files:
             self._join(most_files)
 
-    def _join(self, most_files: int) -> None:
-        """Join files, unless others commit each time: whoever comes after makes up for it."""
+    def _join(self, most_files: int, most_bytes: int | None = None) -> None:
+        """Join files, unless others commit each time: whoever comes after makes up for it; or they are more than so
+        many bytes, which would be written once more each time."""
         from deltalake.exceptions import CommitFailedError
 
         for _ in range(_JOINS):
             if (table := self._newest()) is None or (found := joinable(table, self._spec)).files <= max(most_files, 1):
+                return
+            if most_bytes is not None and found.bytes > most_bytes:
                 return
             with self._durable(table.version()), suppress(CommitFailedError):
                 join_files(table, found)

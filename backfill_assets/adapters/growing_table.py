@@ -50,6 +50,8 @@ class Joinable:
 
     files: int
     rows: str = ""
+    bytes: int = 0
+    """Of all files of the table."""
 
 
 def joinable(table: DeltaTable, spec: TableSpec) -> Joinable:
@@ -60,9 +62,10 @@ def joinable(table: DeltaTable, spec: TableSpec) -> Joinable:
     if spec.partition:
         of_each = Counter(files.column(f"partition.{spec.partition}").to_pylist())
         several = {value: count for value, count in of_each.items() if count > 1}
-        return Joinable(files=sum(several.values()), rows=predicate({spec.partition: sorted(several)}))
+        condition = predicate({spec.partition: sorted(several)})
+        return Joinable(files=sum(several.values()), rows=condition, bytes=sum(sizes))
     if not spec.grows:
-        return Joinable(files=len(sizes))
+        return Joinable(files=len(sizes), bytes=sum(sizes))
     if not (numbered := _numbered(table, spec)):  # made by an earlier release
         return Joinable(files=0)
     if (last := _sealed_until(numbered)) < 0:

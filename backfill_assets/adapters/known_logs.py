@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,46 +46,45 @@ class KnownLogs:
     def __init__(self, file: Path, now: Callable[[], int] = time.time_ns) -> None:
         """`now`: nanoseconds since 1970."""
         self._file, self._now = file, now
-        self._known: dict[str, _Listed] | None = None
+        self._known = _read(file)
+        self._seen: dict[str, _Listed] = {}
+        """What somebody asked for."""
         self._news = False
 
     def listing(self, folder: str) -> Listing:
         """What `list_log` says. Raises OSError as it does."""
-        if self._known is None:
-            self._known = self._read()
-        if (known := self._known.get(folder)) and known.holds(folder):
+        known = self._seen.get(folder) or self._known.get(folder)
+        if known is not None and known.holds(folder):
+            self._seen[folder] = known
             return Listing(commits=known.commits, beside=known.beside)
-        stamp = _stamp(folder)  # before the listing: what comes in between is seen the next time
+        began, stamp = self._now(), _stamp(folder)  # first: what comes in between is seen the next time
         found = list_log(folder)
-        if isinstance(found.commits, range) and max(stamp[2:]) < self._now() - _SETTLED:
-            self._known[folder] = _Listed(folder=stamp, commits=found.commits, beside=found.beside)
+        if isinstance(found.commits, range) and max(stamp[2:]) < began - _SETTLED:
+            self._seen[folder] = _Listed(folder=stamp, commits=found.commits, beside=found.beside)
             self._news = True
         return found
 
     def save(self) -> None:
-        """Remember what was listed anew for the next command."""
-        if not self._news or self._known is None:
-            return
-        said = {
-            name: [log.folder, log.commits.start, log.commits.stop, log.beside]
-            for name, log in self._known.items()
-            if os.path.isdir(name)  # noqa: PTH112
-        }
-        with suppress(OSError):  # a disk that is full, a folder of somebody else's
-            write_private(self._file, json.dumps(said))
-            self._news = False
+        """Remember it for the next command, if any was listed anew."""
+        if self._news:
+            seen = dict(self._seen)
+            said = {name: [log.folder, log.commits.start, log.commits.stop, log.beside] for name, log in seen.items()}
+            with suppress(OSError):  # a disk that is full, a folder of somebody else's
+                write_private(self._file, json.dumps(said))
+                self._news = False
 
-    def _read(self) -> dict[str, _Listed]:
-        with suppress(OSError, ValueError, TypeError, AttributeError, LookupError):  # none, half, another release's
-            return {
-                str(name): _Listed(
-                    folder=(int(at[0]), int(at[1]), int(at[2]), int(at[3])),
-                    commits=range(first, end),
-                    beside=tuple(map(str, beside)),
-                )
-                for name, (at, first, end, beside) in json.loads(read_private(self._file)).items()
-            }
-        return {}
+
+def _read(file: Path) -> Mapping[str, _Listed]:
+    with suppress(OSError, ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError):
+        return {
+            str(name): _Listed(
+                folder=(int(at[0]), int(at[1]), int(at[2]), int(at[3])),
+                commits=range(first, end),
+                beside=tuple(map(str, beside)),
+            )
+            for name, (at, first, end, beside) in json.loads(read_private(file)).items()
+        }
+    return {}  # there is none, half of one, or another release's
 
 
 def _stamp(folder: str) -> Folder:

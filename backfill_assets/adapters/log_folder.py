@@ -117,11 +117,12 @@ def list_log(folder: str) -> Listing:
 def _commits(names: Sequence[str]) -> range | frozenset[int]:
     """The numbers of the entries among names of that length. All at once where they are entries in a row."""
     text = "".join(names)
-    if text.count(_JSON) == len(names) and text.replace(_JSON, "").isdecimal():
+    ends = all(text[20 + at :: _ENTRY_LENGTH] == letter * len(names) for at, letter in enumerate(_JSON))
+    if ends and text.isascii() and text.count(_JSON) == len(names) and text.replace(_JSON, "").isdecimal():
         first, last = (int(name[:20]) for name in (min(names, default=f"{0:020}"), max(names, default=f"{0:020}")))
         if last - first + 1 == len(names):
             return range(first, last + 1)
-    found = frozenset(int(n[:20]) for n in names if n.endswith(_JSON) and n[:20].isdecimal())
+    found = frozenset(int(n[:20]) for n in names if n.isascii() and n.endswith(_JSON) and n[:20].isdecimal())
     return found or range(0)
 
 

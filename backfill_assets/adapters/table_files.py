@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
 _AT_ONCE = 50
-"""Files of a local disk that one thread hashes one after the other: to hand a small one over takes as long."""
+"""Small files of a local disk that one thread hashes one after the other: to hand one over takes as long."""
+_SMALL = 2**20
+"""Bytes of a file of which that holds."""
 
 
 class DeltaTableFiles:
@@ -69,7 +71,8 @@ def _files(location: str, paths: Sequence[str], *, hashed: bool) -> Iterator[Evi
             digest = _sha256(system, inside[path]) if path in inside else _sha256(disk, path)
         return EvidenceFile(path=path, bytes=sizes[path], sha256=digest)
 
-    step = _AT_ONCE if system.type_name == "local" else 1
+    small = system.type_name == "local" and sum(sizes.values()) < len(paths) * _SMALL
+    step = _AT_ONCE if small else 1
     parts = [paths[at : at + step] for at in range(0, len(paths), step)]
     with ThreadPoolExecutor(max_workers=8) as pool:
         for found in pool.map(lambda part: list(map(look, part)), parts):

@@ -38,6 +38,7 @@ from backfill_assets.build.bench import Workbench
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
 from backfill_assets.build.hold import Hold, real_clock
+from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import BackfillError, ProjectError, SettingsError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.masking import with_faults_masked
@@ -95,6 +96,10 @@ def _own_cache(project: Project) -> Path | None:
     return None if project.settings.untrusted else cache_folder(project.root)
 
 
+def _known_logs(project: Project, cache: Path) -> KnownLogs:
+    return KnownLogs(cache / "logs" / f"{digest(project.settings.warehouse)}.json")
+
+
 @dataclass(kw_only=True)
 class Context:
     """A loaded project and where it lives. Nothing that needs a JVM is opened before it is used."""
@@ -140,7 +145,7 @@ class Context:
                 loaded = with_hidden_columns(loaded, control.environments.read(loaded.settings.environment), versions)
         refuse_edited(loaded, versions)
         days = SourceDays(KnownDays(cache / "sources") if cache else None)
-        log = DeltaTableLog(loaded.settings.warehouse, KnownLogs(cache / "logs" / "listed.json") if cache else None)
+        log = DeltaTableLog(loaded.settings.warehouse, _known_logs(loaded, cache) if cache else None)
         return cls(project=loaded, control=control, log=log, days=days)
 
     @property

@@ -41,7 +41,15 @@ from backfill_assets.promote.case import Case
 from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.consent import vouching
 from backfill_assets.promote.gate import Verdict, compared, judge_rows
-from backfill_assets.promote.lifecycle import end_applied, end_killed, end_promoted, ended_text, find_plan, record_move
+from backfill_assets.promote.lifecycle import (
+    end_applied,
+    end_killed,
+    end_promoted,
+    ended_text,
+    find_plan,
+    newer_plan,
+    record_move,
+)
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.overtaken import why_overtaken
 from backfill_assets.promote.planned import refuse_dual_run
@@ -228,11 +236,11 @@ def _prepare_attempt(context: Context, asked: Request, named: str) -> _Planned:
 def _refuse_given_up(context: Context, stored: PlanRecord) -> None:
     """Raise PlanError for a plan that was abandoned, or that a newer one of the same person took the place of."""
     if stored.status in (PlanStatus.ABANDONED, PlanStatus.SUPERSEDED):
-        newer = "promote the newer one; " if stored.status is PlanStatus.SUPERSEDED else ""
+        newer = newer_plan(context.control, stored) if stored.status is PlanStatus.SUPERSEDED else None
         raise PlanError(
             ended_text(context.control, stored.id) or f"plan {stored.id} was {stored.status}",
-            why="what a plan built that was given up is not promoted",
-            fix=f"{newer}what the code says now is planned by: backfill apply",
+            why="a plan that was given up is not promoted",
+            fix=f"backfill promote {newer.id}" if newer else "backfill apply, which plans what the code says",
         )
 
 

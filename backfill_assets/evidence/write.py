@@ -49,14 +49,16 @@ def evidence_path(warehouse: str, name: str) -> str:
 
 def as_json(value: object) -> bytes:
     """As a packet's JSON files are written, but for the manifest: the same content gives the same bytes. What holds no
-    further maps and lists is one line: a batch, a file and its hash."""
+    further maps and lists, and is short, is one line: a batch, a file and its hash."""
     return (_laid_out(value, "\n") + "\n").encode()
 
 
 def _laid_out(value: object, line: str) -> str:
     held = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     if not any(isinstance(each, dict | list) for each in cast(Iterable[object], held)):
-        return _in_a_line(value)
+        text = _in_a_line(value)
+        if not held or len(text) <= _LONG:
+            return text
     deeper = f"{line} "
     if isinstance(value, dict):
         said = cast(dict[str, object], value)
@@ -65,6 +67,8 @@ def _laid_out(value: object, line: str) -> str:
     return f"[{deeper}{f',{deeper}'.join(_laid_out(each, deeper) for each in cast(list[object], value))}{line}]"
 
 
+_LONG = 200
+"""Characters of a line that people still read: of a longer one each item is a line."""
 _in_a_line = json.JSONEncoder(ensure_ascii=False).encode
 
 

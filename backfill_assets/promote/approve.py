@@ -14,7 +14,7 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stored import stored_request
 from backfill_assets.promote.approval import ApprovalSubject, PlanReview, rules_of, subject
 from backfill_assets.promote.gate import Verdict
-from backfill_assets.promote.lifecycle import find_plan
+from backfill_assets.promote.lifecycle import find_plan, newer_plan
 from backfill_assets.promote.lone_authors import WAY_OUT, lone
 from backfill_assets.promote.undone import rolled_back_plans
 from backfill_assets.state.approval_validity import approver, objection, unsigned, who_may
@@ -125,10 +125,11 @@ def find_approvable(control: Control, plan: str) -> PlanRecord:
                 fix=f"make it again, and approve it then: {again}",
             )
         case PlanStatus.SUPERSEDED:
+            newer = newer_plan(control, record)
             raise PlanError(
                 f"plan {record.id} was superseded",
                 why=f"a newer plan of the same person took its place {at}; approvals of the older one do not count",
-                fix="approve the newer one: `backfill plans` has its id",
+                fix=f"backfill approve {newer.id}" if newer else f"make it again, and approve it then: {again}",
             )
         case PlanStatus.PROMOTED if back := rolled_back_plans(control, [record]).get(record.id):
             raise PlanError(

@@ -329,12 +329,16 @@ def ended_text(control: Control, plan: str) -> str:
         if record.status is PlanStatus.ABANDONED:
             return f"plan {record.id} was abandoned at {record.since:%Y-%m-%d %H:%M} UTC"
         if record.status is PlanStatus.SUPERSEDED:
-            newer = [
-                r for r in control.plans.all() if r.live and r.by == record.by and {*r.versions} & {*record.versions}
-            ]
-            by = f", by {record.by}'s plan {newer[-1].id}" if newer else ""
+            newer = newer_plan(control, record)
+            by = f", by {record.by}'s plan {newer.id}" if newer else ""
             return f"plan {record.id} was superseded at {record.since:%Y-%m-%d %H:%M} UTC{by}"
     return ""
+
+
+def newer_plan(control: Control, record: PlanRecord) -> PlanRecord | None:
+    """The newest open plan of the same person of any of the same models; None where it has ended as well."""
+    found = (r for r in control.plans.all() if r.live and r.by == record.by and {*r.versions} & {*record.versions})
+    return max(found, key=lambda r: r.created, default=None)
 
 
 def find_plan(control: Control, name: str) -> PlanRecord:

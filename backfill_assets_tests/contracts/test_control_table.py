@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
@@ -409,7 +409,7 @@ def test_delta_compaction_leaves_few_files(tmp_path: Path) -> None:
 
 
 def test_whoever_appends_joins_files(tmp_path: Path) -> None:
-    """Also of tables that do not number their rows: versions of hundreds of models are read by each command."""
+    """Also of tables that do not grow for ever: versions of hundreds of models are read by each command."""
     table = DeltaStore(str(tmp_path)).table(SPEC)
     place = tmp_path / "_control" / "things"
     for number in range(JOIN_EVERY + 2):
@@ -419,6 +419,33 @@ def test_whoever_appends_joins_files(tmp_path: Path) -> None:
     assert len(DeltaTable(place).file_uris()) < 4
     assert keys(table.read()) == sorted(map(str, range(JOIN_EVERY + 2)))
     assert keys(DeltaStore(str(tmp_path)).table(SPEC).read()) == sorted(map(str, range(JOIN_EVERY + 2)))
+
+
+def test_what_is_large_is_not_written_once_more_by_each_join(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was joined stays on the disk: of documents that would be a table's size each time."""
+    monkeypatch.setattr(control_delta, "_SMALL", 1000)
+    table = DeltaStore(str(tmp_path)).table(SPEC)
+    for number in range(JOIN_EVERY + 2):
+        table.append([row(str(number))])
+    assert len(DeltaTable(tmp_path / "_control" / "things").file_uris()) == JOIN_EVERY + 2
+
+
+def test_a_join_that_fails_is_no_failed_append(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows are recorded, and whoever watches was told of them."""
+    told: list[object] = []
+
+    class Watching(Guard):
+        def after_append(self, table: str, rows: Sequence[Row]) -> None:
+            told.extend(rows)
+
+    def failing(*_: object, **__: object) -> None:
+        raise StateError("no room", why="the disk is full", fix="free some")
+
+    table = DeltaControlTable(str(tmp_path / "things"), SPEC, Watching())
+    monkeypatch.setattr(DeltaControlTable, "_join", failing)
+    for number in range(JOIN_EVERY + 1):
+        table.append([row(str(number))])
+    assert len(table.read()) == len(told) == JOIN_EVERY + 1
 
 
 def test_delta_conflict_between_the_check_and_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -300,14 +300,14 @@ def test_a_folder_that_the_account_may_not_empty(place: Path, monkeypatch: pytes
 def test_only_our_old_cache_files_go(tmp_path: Path) -> None:
     """By their age; what others put beside them stays."""
     old = (datetime.now(UTC) - timedelta(days=40)).timestamp()
-    for name in ("project/a.pickle", "project/b.pickle", "python/c", "elsewhere/d", "e"):
+    for name in ("project/a.pickle", "project/b.pickle", "python/c", "logs/f", "elsewhere/d", "e"):
         file = tmp_path / name
         file.parent.mkdir(exist_ok=True)
         file.write_text("x")
         if not name.endswith("b.pickle"):
             os.utime(file, (old, old))
     found = old_cache_files(tmp_path, before=datetime.now(UTC) - timedelta(days=30))
-    assert [f.path.name for f in found] == ["a.pickle", "c"] and all(f.bytes == 1 for f in found)
+    assert [f.path.name for f in found] == ["a.pickle", "c", "f"] and all(f.bytes == 1 for f in found)
     remove_cache_files(found)
     remove_cache_files(found)
     assert sorted(f.name for f in tmp_path.rglob("*") if f.is_file()) == ["b.pickle", "d", "e"]

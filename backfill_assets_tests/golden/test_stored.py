@@ -445,7 +445,7 @@ def test_rows_of_the_last_release_are_read() -> None:
     assert found.approvals.of([PLAN.id]) == [APPROVAL]
     assert found.approvals.of([PLAN.id])[0].statement == STORED["approvals"][0]["statement"]
     assert found.proofs.of(PLAN.id) == (PROOF,)
-    assert found.rules.of("prod") == (RECORD,)
+    assert [*found.rules.of("prod")] == [RECORD]
     assert list(found.text_checks.all().values()) == [CHECK]
     (contract,) = found.contracts.read("prod").values()
     assert from_plain(Contract, contract) == CONTRACT

@@ -16,7 +16,9 @@ from backfill_assets.adapters import known_logs, log_folder
 from backfill_assets.adapters.known_logs import KnownLogs
 from backfill_assets.adapters.log_folder import HINT, LOG, Listing, entry_name, list_log, read_log
 from backfill_assets.adapters.table_log import DeltaTableLog
+from backfill_assets.app.context import Context
 from backfill_assets.core.errors import DamagedLogError
+from backfill_assets_tests.projects import small_project
 
 TICK = 0.02
 """Longer than the clock of a disk stands still."""
@@ -131,7 +133,17 @@ def test_a_log_with_a_hole_is_listed_each_time(tmp_path: Path, looks: list[str])
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"x": 1}', '{"x": [[1, 2, 3], 0, 3, []]}', '{"x": [["a"], 0, 3, []]}']
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        '{"x": 1}',
+        '{"x": [[1, 2, 3], 0, 3, []]}',
+        '{"x": [["a"], 0, 3, []]}',
+        '{"x": [[1e999, 2, 3, 4], 0, 3, []]}',
+        "[" * 100_000,
+    ],
 )
 def test_a_cache_that_cannot_be_read_is_none(tmp_path: Path, text: str) -> None:
     """Half a file, or one of another release."""
@@ -153,18 +165,68 @@ def test_a_file_that_others_can_read_counts_for_nothing(tmp_path: Path, looks: l
     assert len(looks) == 2
 
 
-def test_tables_that_are_gone_are_forgotten(tmp_path: Path) -> None:
-    """When something else is remembered."""
+def test_what_nobody_asks_for_is_forgotten(tmp_path: Path) -> None:
+    """When something else is remembered; tables that were removed among it."""
     folder, file = a_log(tmp_path), tmp_path / "cache" / "listed.json"
     one = KnownLogs(file, later)
     one.listing(str(folder))
     one.save()
-    folder.rename(tmp_path / "aside")
     other = a_log(tmp_path / "more")
     two = KnownLogs(file, later)
     two.listing(str(other))
     two.save()
     assert str(folder) not in file.read_text() and str(other) in file.read_text()
+
+
+def test_checkpoints_are_remembered_with_their_log(tmp_path: Path) -> None:
+    """Of a log whose older entries were removed the table is told from them."""
+    folder, file = a_log(tmp_path), tmp_path / "cache" / "listed.json"
+    names = (f"{2:020}.checkpoint.parquet", HINT)
+    for name in names:
+        (folder / name).write_text("x")
+    for commit in (0, 1):
+        (folder / entry_name(commit)).unlink()
+    time.sleep(TICK)
+    one = KnownLogs(file, later)
+    one.listing(str(folder))
+    one.save()
+    assert KnownLogs(file, later).listing(str(folder)) == Listing(commits=range(2, 3), beside=names)
+    assert read_log(str(folder.parent), KnownLogs(file, later).listing).problem(2) == ""
+
+
+def test_a_commit_that_comes_during_the_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the process goes on at once or sleeps meanwhile: the next look sees it."""
+    folder, now = a_log(tmp_path), [time.time_ns()]
+    moved = now[0]
+    monkeypatch.setattr(
+        known_logs, "_stamp", lambda folder: (1, 1, moved, moved)
+    )  # within one tick of the disk's clock
+    one = KnownLogs(tmp_path / "cache" / "listed.json", lambda: now[0])
+
+    def slowly(place: str) -> Listing:
+        found = list_log(place)
+        (folder / entry_name(len(found.commits) + 1)).write_text("{}")  # a hole: the commit after it is no help
+        now[0] += 60 * 10**9
+        return found
+
+    monkeypatch.setattr(known_logs, "list_log", slowly)
+    assert one.listing(str(folder)).commits == range(3)
+    monkeypatch.setattr(known_logs, "list_log", list_log)
+    assert one.listing(str(folder)).commits == frozenset({0, 1, 2, 4})
+
+
+@pytest.mark.parametrize("which", [2, 3])
+def test_either_time_of_a_folder_that_moved_just_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: int
+) -> None:
+    """That of its names, or of whatever else is said of it."""
+    times = [1, 1, 1, 1]
+    times[which] = time.time_ns()
+    monkeypatch.setattr(known_logs, "_stamp", lambda folder: tuple(times))
+    one = KnownLogs(tmp_path / "cache" / "listed.json")
+    one.listing(str(a_log(tmp_path)))
+    one.save()
+    assert not (tmp_path / "cache").exists()
 
 
 def test_heads_are_what_the_log_says(tmp_path: Path, looks: list[str]) -> None:
@@ -196,7 +258,17 @@ NAMES = st.one_of(
     st.integers(0, 12).map(lambda n: f"{n:020}.crc"),
     st.integers(0, 12).map(lambda n: f".{n:020}.json.crc"),
     st.integers(0, 12).map(lambda n: f"{n:020}.checkpoint.parquet"),
-    st.sampled_from([HINT, "0000000000000000000x.json", "00000000000000000001.jsom", "xxxxxxxxxxxxxxxxxxxxx.json"]),
+    st.sampled_from(
+        [
+            HINT,
+            "000000000000000.json.json",
+            "0" * 25,
+            "٣" * 20 + ".json",
+            "0000000000000000000x.json",
+            "00000000000000000001.jsom",
+            "xxxxxxxxxxxxxxxxxxxxx.json",
+        ]
+    ),
 )
 
 
@@ -206,11 +278,14 @@ def test_a_listing_is_of_entries_by_their_names(names: set[str], first: int, len
     """Whatever else is in the folder; a range where they are in a row."""
     names |= {entry_name(n) for n in range(first, first + length)}
     commits = log_folder._commits([n for n in names if len(n) == 25])
-    wanted = {int(n[:20]) for n in names if len(n) == 25 and n.endswith(".json") and n[:20].isdecimal()}
-    assert {*commits} == wanted
-    plain = all(len(n) != 25 or (n.endswith(".json") and n[:20].isdecimal()) for n in names)
+    wanted = {int(n[:20]) for n in names if is_entry(n)}
+    plain = all(len(n) != 25 or is_entry(n) for n in names)
     row = not wanted or max(wanted) - min(wanted) + 1 == len(wanted)
     assert isinstance(commits, range) is (row and (plain or not wanted))
+
+
+def is_entry(name: str) -> bool:
+    return len(name) == 25 and name.isascii() and name.endswith(".json") and name[:20].isdecimal()
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
@@ -219,3 +294,13 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     assert read_log(str(tmp_path / "nothing"), known.listing).head == -1
     known.save()
     assert not (tmp_path / "cache").exists()
+
+
+def test_each_look_at_how_things_are_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each warehouse in a file of its own, in the project's cache."""
+    root, said = small_project(tmp_path), list[Path]()
+    monkeypatch.setattr(KnownLogs, "save", lambda self: said.append(self._file))
+    Context.open(root).facts()
+    monkeypatch.setenv("BACKFILL_WAREHOUSE", str(tmp_path / "other"))
+    Context.open(root).facts()
+    assert len({*said}) == len(said) == 2 and {each.parent.name for each in said} == {"logs"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
-from backfill_assets.adapters.table_files import DeltaTableFiles
+from backfill_assets.adapters.table_files import _AT_ONCE, DeltaTableFiles
 from backfill_assets.adapters.table_log import batch_metadata
 from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.evidence.make import make
@@ -153,3 +154,19 @@ def test_harm_to_a_real_table_is_told(warehouse: Path) -> None:
     )
     os.unlink(warehouse / "m" / "v" / "_delta_log" / f"{2:020}.json")  # noqa: PTH108
     assert table_differences(state, reader.state("m", "v", 2)) == ["table m/v is gone, or has no commit 2 any more"]
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_every_file_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: bool) -> None:
+    """Of more than one thread hashes one after the other, and of large ones, which each hashes alone."""
+    if not small:
+        monkeypatch.setattr("backfill_assets.adapters.table_files._SMALL", 1)
+    place, files = tmp_path / "a" / "a-1", 2 * _AT_ONCE + 3
+    write_deltalake(str(place), pa.table({"x": range(files), "y": range(files)}), partition_by=["x"])
+    state = DeltaTableFiles(str(tmp_path)).state("a", "a-1", 0)
+    assert state is not None and len(state.files) == files
+    there = {str(p.relative_to(place)): p.read_bytes() for p in place.glob("x=*/*.parquet")}
+    assert {f.path: (f.bytes, f.sha256) for f in state.files} == {
+        path: (len(content), hashlib.sha256(content).hexdigest()) for path, content in there.items()
+    }
+    assert [f.path for f in state.files] == sorted(there)

@@ -99,4 +99,6 @@ def test_the_usual_case_is_told_at_once(
     told = found()
     with patch.object(looked._ShownRows, "all_read", lambda *_: False):
         assert told == found()
+    unread = stale_inputs(world.project, environment, by_version(entries), gained=gained, unlike=unlike, about=["a"])
+    assert unread == tuple(each for each in told if each.model == "a") == ()
     event("stale" if told else "nothing")

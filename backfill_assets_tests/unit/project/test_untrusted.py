@@ -72,7 +72,8 @@ def test_a_cache_in_the_project_is_not_read(tmp_path: Path, untrusted: None) -> 
     """Whatever a stranger put there."""
     (tmp_path / "backfill.yml").write_text("name: x\n")
     root = project(tmp_path, roi_py=SELECTING)
-    assert load_project(root).columns["roi"] and Context.open(root).days.known is None
+    place = Context.open(root)
+    assert load_project(root).columns["roi"] and place.days.known is None and place.log._known is None
     assert not (root / ".backfill").exists()
 
 

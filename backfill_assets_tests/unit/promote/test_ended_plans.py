@@ -16,7 +16,7 @@ from backfill_assets.app.query import why_none
 from backfill_assets.app.rollback import roll_back
 from backfill_assets.app.verify import verify_packet
 from backfill_assets.core.errors import PlanError
-from backfill_assets.promote.lifecycle import end_abandoned, find_plan
+from backfill_assets.promote.lifecycle import end_abandoned, find_plan, newer_plan
 from backfill_assets.state.plans import PlanStatus
 from backfill_assets.state.versions import table_path
 from backfill_assets_tests.projects import small_project
@@ -50,11 +50,21 @@ def test_an_abandoned_plan(tmp_path: Path) -> None:
 
 
 def test_a_superseded_plan(tmp_path: Path) -> None:
-    """There is another one to approve."""
+    """The newer one is named; where that has ended as well, nobody is sent to it."""
     place, plan = waiting(tmp_path)
     record = place.control.plans.all()[-1]
     place.control.plans.mark([record], PlanStatus.SUPERSEDED, by="dev", at=record.since)
-    assert "approve the newer one" in refused(place, plan).fix
+    assert refused(place, plan).fix == "make it again, and approve it then: backfill apply"
+    assert newer_plan(place.control, record) is None
+    with pytest.raises(PlanError, match="was superseded") as told:
+        promote_plan(place, plan=plan)
+    assert told.value.fix == "backfill apply, which plans what the code says"
+    newer = replace(record, id="newer", by=record.by)
+    place.control.plans.put(newer, {}, revision=place.control.plans.read_at()[1])
+    assert refused(place, plan).fix == "backfill approve newer"
+    with pytest.raises(PlanError, match=r"was superseded at .*'s plan newer") as told:
+        promote_plan(place, plan=plan)
+    assert told.value.fix == "backfill promote newer"
 
 
 def test_a_promoted_plan(tmp_path: Path) -> None:

@@ -270,8 +270,8 @@ def test_a_plan_that_was_promoted_is_not_put_over_what_came_since(tmp_path: Path
     assert unsparked(root).control.environments.read("prod").pointers == before
 
 
-def test_a_plan_that_was_rolled_back_may_come_again(tmp_path: Path) -> None:
-    """As a plan that is open does: it says what it lacks."""
+def test_a_plan_that_was_rolled_back_is_judged_anew(tmp_path: Path) -> None:
+    """As one that is open: the gate says what it lacks."""
     root = project(tmp_path)
     plan = restated(root)
     assert promote_plan(unsparked(root, user="dev"), plan=plan).verdict.open
@@ -292,5 +292,5 @@ def test_a_plan_that_a_newer_one_took_the_place_of_is_not_promoted(tmp_path: Pat
     before = unsparked(root).control.environments.read("prod").pointers
     with pytest.raises(PlanError, match=f"plan {older} was superseded at .* by dev's plan {newer}") as told:
         promote_plan(unsparked(root, user="dev"), plan=older)
-    assert "promote the newer one" in told.value.fix
+    assert told.value.fix == f"backfill promote {newer}"
     assert unsparked(root).control.environments.read("prod").pointers == before

@@ -467,6 +467,14 @@ def test_old_records_are_read_by_whoever_looks_at_them(monkeypatch: pytest.Monke
         Control.over(house.store).rules.of("prod")
 
 
+def test_each_environment_has_rules_of_its_own() -> None:
+    """Who decides about prod decides about nothing else, whichever was asked about first."""
+    house = House()
+    control = Control.over(house.store)
+    assert [len(control.rules.of(name)) for name in ("prod", "staging", "prod")] == [1, 0, 1]
+    assert [control.rules.in_force(name, Rules()).number for name in ("staging", "prod")] == [0, 1]
+
+
 def test_rules_that_a_newer_release_wrote_are_refused() -> None:
     """They may ask somebody of whom this release knows nothing: it judges by nothing that it understands in part."""
     house = House()
