@@ -180,6 +180,8 @@ def _late_lines(late: Sequence[Notice]) -> list[Text]:
         found.append(Text(f"{notice.model} {short(notice.intervals)}: {notice.what}"))
         if not notice.restate:
             found.append(Text(f"  fix: {one_line(notice.remedy)}"))
+        elif notice.first:
+            found.append(Text(f"  first: {one_line(notice.first)}"))
     return found
 
 

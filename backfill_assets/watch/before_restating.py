@@ -16,7 +16,10 @@ def before_restating(look: WatchFacts, names: Iterable[str]) -> str:
     read = [u.name for name in named if name in models for u in models[name].upstreams if u.name in models]
     shown = look.environment.versions
     other = [n for n in dict.fromkeys((*named, *read)) if look.fingerprints.get(n, shown[n]) != shown[n]]
-    steps = [f"promote or take back the newer code of {', '.join(other)}"] if other else []
+    begun = open_restatement(look, named)
+    steps = [begun] if begun else []
+    if other:
+        steps.append(f"promote or take back the newer code of {', '.join(other)}")
     if gone:
         file, they = ("its file", "it") if len(gone) == 1 else ("their files", "them")
         steps.append(
@@ -24,3 +27,14 @@ def before_restating(look: WatchFacts, names: Iterable[str]) -> str:
             f"or take {they} out of {look.environment.name} by {out_command(gone)}, and leave {they} out below"
         )
     return "".join(f"{step}; then " for step in steps)
+
+
+def open_restatement(look: WatchFacts, names: Iterable[str]) -> str:
+    """What becomes of an open plan that computes rows of these models again: no other one may before it has ended. ""
+    where there is none."""
+    open_plans = dict.fromkeys(look.restating[name] for name in names if name in look.restating)
+    said = {plan: [n for n, each in look.restating.items() if each == plan] for plan in open_plans}
+    return "; ".join(
+        f"promote plan {plan}, which computes {', '.join(models)} again already, or end it: backfill abandon {plan}"
+        for plan, models in said.items()
+    )

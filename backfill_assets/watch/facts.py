@@ -80,6 +80,8 @@ class WatchFacts:
     proofs: Sequence[Readability] = ()
     standing: Mapping[str, ShownState] = field(default_factory=dict[str, ShownState])
     """What is known of what is shown."""
+    restating: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Model → the open plan that computes shown rows of it again."""
     versions: Mapping[tuple[str, str], Version] = field(default_factory=dict[tuple[str, str], Version])
     """The record of every version, by (model, version)."""
     kept: frozenset[Mismatch] = frozenset()

@@ -7,7 +7,7 @@ from backfill_assets.core.reach import reach
 from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.patch import restatement
 from backfill_assets.plan.taking_out import out_command
-from backfill_assets.watch.before_restating import before_restating
+from backfill_assets.watch.before_restating import before_restating, open_restatement
 from backfill_assets.watch.facts import WatchFacts
 from backfill_assets.watch.notice import Notice, NoticeKind
 
@@ -34,6 +34,7 @@ def late_notice(
         remedy=remedy,
         downstream={reader: patch.intervals for reader, patch in patches.items() if reader != name},
         restate=arguments,
+        first=open_restatement(look, patches or [name]),
     )
 
 

@@ -50,6 +50,8 @@ class Notice:
     """What else a restatement computes again: the models that read these intervals."""
     restate: tuple[str, ...] = ()
     """What a late notice asks `--restate` for."""
+    first: str = ""
+    """What becomes before that of an open plan that computes them again already; part of the remedy."""
 
     def __str__(self) -> str:
         days = f" {self.intervals}" if self.intervals else ""

@@ -13,6 +13,7 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.errors import BackfillError, StateError
 from backfill_assets.core.model import Project, Source
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.facts import shown_states
 from backfill_assets.plan.older_sources import came_between
 from backfill_assets.plan.shown_whole import with_shown_whole
@@ -125,6 +126,13 @@ def read_source_facts(
             histories=dict(zip((s.name for s in wanted), histories, strict=True)),
             settling=settling_by(control.rules.of(environment.name), releases, now),
             standing=standing,
+            restating={
+                target.model: record.id
+                for record in control.plans.all()
+                if record.live and record.environment == environment.name
+                for target in record.targets
+                if target.version != logic_of(target.version)
+            },
         )
 
 

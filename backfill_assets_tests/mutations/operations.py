@@ -34,6 +34,8 @@ ROLLBACK = (
     broken("known logs: what changed just now", "adapters/known_logs.py", "max(stamp[2:]) < began - _SETTLED", "True", "adapters/test_known_logs.py"),
     broken("known logs: another folder", "adapters/known_logs.py", "return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns", "return 0, 0, 0, found.st_mtime_ns", "adapters/test_known_logs.py"),
     broken("known logs: the next commit", "adapters/known_logs.py", "self.folder == _stamp(folder) and not os.path.exists(", "self.folder == _stamp(folder) or os.path.exists(", "adapters/test_known_logs.py"),
+    broken("late: an open restatement", "watch/watch.py", "if target.version != logic_of(target.version)", "if False", "promote/test_overtaken.py::test_the_watch_knows_what_is_restated_already"),
+    broken("late: an open restatement is told", "watch/before_restating.py", "steps = [begun] if begun else []", "steps = list[str]()", "watch/test_late_delta.py"),
     broken("known logs: holes", "adapters/log_folder.py", "if last - first + 1 == len(names):", "if True:", "adapters/test_known_logs.py"),
     broken("known logs: other names of that length", "adapters/log_folder.py", "if ends and text.isascii() and", "if", "adapters/test_known_logs.py"),
     broken("known logs: ends of names", "adapters/log_folder.py", "text.count(_JSON) == len(names) and", "", "adapters/test_known_logs.py"),

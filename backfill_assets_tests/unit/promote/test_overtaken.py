@@ -16,6 +16,7 @@ from backfill_assets.app.plan import claim_of, plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.rollback import RollbackOutcome, roll_back
 from backfill_assets.app.waiting import read_waiting
+from backfill_assets.app.watch import look_at_sources
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.segments import Segment, Segments, logic_of, revision_of
@@ -294,3 +295,14 @@ def test_a_plan_that_a_newer_one_took_the_place_of_is_not_promoted(tmp_path: Pat
         promote_plan(unsparked(root, user="dev"), plan=older)
     assert told.value.fix == f"backfill promote {newer}"
     assert unsparked(root).control.environments.read("prod").pointers == before
+
+
+def test_the_watch_knows_what_is_restated_already(tmp_path: Path) -> None:
+    """As long as its plan is open."""
+    root = project(tmp_path)
+    plan = restated(root)
+    place = unsparked(root)
+    assert look_at_sources(place, place.facts()).restating == {"daily": plan, "running": plan}
+    assert promote_plan(unsparked(root, user="dev"), plan=plan).verdict.open
+    place = unsparked(root)
+    assert look_at_sources(place, place.facts()).restating == {}

@@ -14,6 +14,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets.build.apply import apply
+from backfill_assets.cli.plan_text import _late_lines
 from backfill_assets.core.intervals import Cadence, Ranges, utc
 from backfill_assets.core.model import Audit, Model
 from backfill_assets.plan.stages import Request
@@ -323,6 +324,18 @@ def test_newer_code_is_in_the_way(tmp_path: Path) -> None:
     remedies = {n.model: n.remedy for n in late_sources(look)}
     assert remedies["daily"].startswith("promote or take back the newer code of reader; then backfill apply")
     assert remedies["wide"].startswith("backfill apply --restate wide")
+
+
+def test_an_open_restatement_is_in_the_way(tmp_path: Path) -> None:
+    """No other one computes rows of its models again before it has ended: the remedy names it, and so does a plan."""
+    lookout = a_lookout(tmp_path / "raw")
+    append(tmp_path / "raw", "03")
+    look = replace(lookout.look(), restating={"daily": "70f4a6cb", "reader": "70f4a6cb"})
+    found = {n.model: n for n in late_sources(look)}
+    first = "promote plan 70f4a6cb, which computes daily, reader again already, or end it: backfill abandon 70f4a6cb"
+    assert found["daily"].first == first and found["daily"].remedy.startswith(f"{first}; then backfill apply --restate")
+    assert found["wide"].first == "" and found["wide"].remedy.startswith("backfill apply --restate wide")
+    assert f"  first: {first}" in [str(line) for line in _late_lines([found["daily"], found["wide"]])]
 
 
 def test_days_of_older_logic(tmp_path: Path) -> None:
