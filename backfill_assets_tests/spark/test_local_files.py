@@ -70,7 +70,8 @@ def test_no_process_is_started(spark: SparkSession, tmp_path: Path) -> None:
         frame.write.format("delta").partitionBy("part").save(str(tmp_path / "table"))
         frame.write.format("delta").mode("append").save(str(tmp_path / "table"))  # a commit renames its log's entry
     assert len([*(tmp_path / "table").rglob("*.parquet")]) >= 200
-    assert commands == []
+    # The JVM collects sessions of other tests whenever it likes; Spark removes what such a one kept with `rm`.
+    assert [command for command in commands if "/artifacts-" not in command] == []
     assert spark.read.format("delta").load(str(tmp_path / "table")).count() == 800
     made = {oct(p.stat().st_mode & 0o777) for p in (tmp_path / "table").rglob("*")}
     assert made <= {"0o644", "0o755"}
