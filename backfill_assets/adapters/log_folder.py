@@ -119,7 +119,7 @@ def _commits(names: Sequence[str]) -> range | frozenset[int]:
     text = "".join(names)
     ends = all(text[20 + at :: _ENTRY_LENGTH] == letter * len(names) for at, letter in enumerate(_JSON))
     if ends and text.isascii() and text.count(_JSON) == len(names) and text.replace(_JSON, "").isdecimal():
-        first, last = (int(name[:20]) for name in (min(names, default=f"{0:020}"), max(names, default=f"{0:020}")))
+        first, last = int(min(names)[:20]), int(max(names)[:20])
         if last - first + 1 == len(names):
             return range(first, last + 1)
     found = frozenset(int(n[:20]) for n in names if n.isascii() and n.endswith(_JSON) and n[:20].isdecimal())

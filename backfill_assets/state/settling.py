@@ -78,11 +78,11 @@ def settling_by(records: Sequence[RulesRecord], releases: Sequence[Release], now
     held = [r for r in records if r.kind is not RulesKind.PROPOSED]
 
     def since(cut: Callable[[datetime], datetime]) -> dict[str, datetime]:
-        ends = {model: _since(model, held, releases, clock, cut) for model in held[-1].rules.settle}
+        ends = {model: _since(model, held, releases, clock, cut) for model in newest.rules.settle}
         return {model: end for model, end in ends.items() if end is not None}
 
     instants = since(lambda at: at)
-    reach = {model: timedelta(seconds=held[-1].rules.settle[model]) for model in instants}
+    reach = {model: timedelta(seconds=newest.rules.settle[model]) for model in instants}
     return Settling(
         clock=clock,
         behind=now < clock,
