@@ -26,7 +26,10 @@ NO_ANSWER = "the process that takes it apart gave no answer"
 _START = 60  # for the worker itself: a cold import of SQLFrame on a busy machine
 _HERE = Path(__file__).parent
 _WORKER = _HERE / "sqlframe"
-_PASSED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
+_PASSED = (
+    "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT",
+    "PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE",
+)  # fmt: skip
 """The variables that the worker gets; any other may be a secret."""
 _START_CODE = (
     "import sys; sys.path += {paths!r}; from backfill_assets.python_models.sqlframe.__main__ import main; main()"
@@ -126,7 +129,7 @@ def _ask(request: bytes, seconds: int) -> bytes:
     with TemporaryDirectory(prefix="backfill-") as home:
         env = {name: os.environ[name] for name in _PASSED if name in os.environ}
         # The order of a set of names is the order of columns: hashes must be the same each time.
-        env |= {"HOME": home, "TMPDIR": home, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+        env |= {"HOME": home, "TMPDIR": home, "PYTHONHASHSEED": "0"}
         try:
             worker = subprocess.Popen(
                 [sys.executable, "-P", "-s", "-c", code],

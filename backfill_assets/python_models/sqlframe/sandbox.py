@@ -54,6 +54,7 @@ def confine(limits: Limits, *, keep: int) -> None:
         os.dup2(nothing.fileno(), 0)
     os.closerange(3, keep)
     os.closerange(keep + 1, 1024)
+    sys.dont_write_bytecode, sys.pycache_prefix = True, None  # what it still imports it compiles, or finds beside
     readable = tuple(_readable())
     kernel_layers(readable)
     _limit(resource.RLIMIT_CPU, limits.seconds)

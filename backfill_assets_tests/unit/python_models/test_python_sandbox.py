@@ -140,6 +140,15 @@ def test_attacks_around_the_stand_ins(attack: str, tmp_path: Path, reached: tupl
     assert not target.exists() and kept.read_text() == "kept" and not kept.stat().st_mode & 0o002 and not came
 
 
+def test_what_is_imported_late_needs_no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytecode that is kept elsewhere is out of a confined process's reach: it neither looks there nor writes."""
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path))
+    code = CONFINED.format(code="import colorsys, tabnanny")
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert said.stdout.strip() == "done"
+    assert not list(tmp_path.rglob("colorsys*"))
+
+
 KERNEL_ATTACKS = {
     "socket": "assert libc.socket(2, 1, 0) < 0",
     "fork": "assert libc.fork() < 0",
@@ -188,3 +197,17 @@ def test_the_worker_knows_no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     env = seen["env"]
     assert isinstance(env, dict) and "AWS_SECRET_ACCESS_KEY" not in env
     assert env["HOME"] == seen["cwd"] != os.environ.get("HOME") and not Path(str(seen["cwd"])).exists()
+
+
+def test_libraries_are_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker keeps their bytecode where Python is told to, and nothing where there is to be none."""
+
+    def kept(folder: str) -> set[str]:
+        monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path / folder))
+        assert compile_functions([model("m", "return a")], None)["m"]
+        return {file.name.split(".")[0] for file in (tmp_path / folder).rglob("*.pyc")}
+
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    assert {"dataframe", "compiling"} <= kept("some")
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    assert not kept("none")
