@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import reduce
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.batch_rows import column, comparable, content_hash, latest
@@ -19,13 +21,14 @@ from backfill_assets.build.engine import Job, OneAlone
 from backfill_assets.core.intervals import Cadence, Interval
 from backfill_assets.core.model import Model
 from backfill_assets.core.segments import Segments
+from backfill_assets.core.wording import listed
 from backfill_assets.sql.batch_bound import may_depend_on_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-_ROWS = "bf_rows"
+_ROWS, _NUMBER = "bf_rows", "bf_number"
 _FLOATS = ("float", "double")
 _NOT_HASHED = re.compile(r"(^|[:<,])(float|double|variant)(?=[>,]|$)")
 """Types whose values are no matter of equality, or that Spark cannot hash, wherever in a type; names of fields are
@@ -53,19 +56,31 @@ def one_alone(rows: JobRows, job: Job, warehouse: str, commit: int, batch: Inter
         if batch.holds(at):
             there[model.cadence.floor(at)] += count
     found, unsteady = None, dict[str, None]()
-    for start in to_try(+there, batch, model.cadence, model.lookback):
-        one = Interval(start, model.cadence.shift(start, 1))
-        try:
-            found = _tried(rows, job, warehouse, commit, batch, one)
-        except Exception:
-            if start in there or died(f"compute {one} by itself") is not None:
-                raise
-            break  # what cannot be computed of nothing never is: batches have rows
-        unsteady |= dict.fromkeys(found.unsteady)
-        if not found.same:
+    for one in _each_tried(rows, job, warehouse, commit, batch, +there):
+        found = one
+        unsteady |= dict.fromkeys(one.unsteady)
+        if not one.same:
             break
     check_pins(job)
     return found and replace(found, unsteady=tuple(unsteady))
+
+
+def _each_tried(
+    rows: JobRows, job: Job, warehouse: str, commit: int, batch: Interval, there: Mapping[datetime, int]
+) -> Iterator[OneAlone]:
+    """What the intervals to try have, one after the other: those with rows are computed in one job."""
+    model = job.model
+    units = [
+        Interval(start, model.cadence.shift(start, 1)) for start in to_try(there, batch, model.cadence, model.lookback)
+    ]
+    full, empty = ([unit for unit in units if (unit.start in there) is has] for has in (True, False))
+    yield from _tried(rows, job, warehouse, commit, batch, full)
+    try:
+        yield from _tried(rows, job, warehouse, commit, batch, empty)
+    except Exception:
+        if died(f"compute {listed(map(str, empty))} by itself") is not None:
+            raise
+        # What cannot be computed of nothing never is: batches have rows.
 
 
 def to_try(there: Mapping[datetime, int], batch: Interval, cadence: Cadence, lookback: int = 0) -> list[datetime]:
@@ -105,17 +120,26 @@ def to_try(there: Mapping[datetime, int], batch: Interval, cadence: Cadence, loo
     return [best, *more, *empty]
 
 
-def _tried(rows: JobRows, job: Job, warehouse: str, commit: int, batch: Interval, one: Interval) -> OneAlone:
+def _tried(
+    rows: JobRows, job: Job, warehouse: str, commit: int, batch: Interval, units: Sequence[Interval]
+) -> Iterator[OneAlone]:
+    if not units:
+        return
     model = job.model
-    written = model_frame(rows.session(job), warehouse, model, Segments.of_table(job.version, commit, [one]))
-    schema = written.schema
-    kept, alone = _sums(written, model, schema), _sums(_computed(rows, job, one, one), model, schema)
-    differ = _differing(kept, alone)
-    unsteady = _differing(kept, _sums(_computed(rows, job, batch, one), model, schema)) if differ else set[str]()
-    differ -= unsteady
-    columns, others = (tuple(name for name in kept if name in some - {_ROWS}) for some in (differ, unsteady))
-    there = kept[_ROWS], alone[_ROWS] if differ else kept[_ROWS]
-    return OneAlone(interval=one, columns=columns, rows=there, unsteady=others)
+    written = [
+        model_frame(rows.session(job), warehouse, model, Segments.of_table(job.version, commit, [unit]))
+        for unit in units
+    ]
+    schema = written[0].schema
+    sums = _sums([*written, *(_computed(rows, job, unit, unit) for unit in units)], model, schema)
+    for unit, kept, alone in zip(units, sums, sums[len(units) :], strict=False):
+        differ, unsteady = _differing(kept, alone), set[str]()
+        if differ:
+            unsteady = _differing(kept, *_sums([_computed(rows, job, batch, unit)], model, schema))
+            differ -= unsteady
+        columns, others = (tuple(name for name in kept if name in some - {_ROWS}) for some in (differ, unsteady))
+        there = kept[_ROWS], alone[_ROWS] if differ else kept[_ROWS]
+        yield OneAlone(interval=unit, columns=columns, rows=there, unsteady=others)
 
 
 def _computed(rows: JobRows, job: Job, batch: Interval, one: Interval) -> DataFrame:
@@ -125,9 +149,18 @@ def _computed(rows: JobRows, job: Job, batch: Interval, one: Interval) -> DataFr
     return frame.where(in_interval(job.model, one))
 
 
-def _sums(frame: DataFrame, model: Model, schema: StructType) -> Sums:
-    """Of rows, as a table of this schema has them: how many they are, and of each column a sum that changes with its
-    values and with the keys that have them. Of floats within others, and of VARIANT, nothing is told."""
+def _sums(frames: Sequence[DataFrame], model: Model, schema: StructType) -> list[Sums]:
+    """Of the rows of each, as a table of this schema has them: how many they are, and of each column a sum that changes
+    with its values and with the keys that have them. Of floats within others, and of VARIANT, nothing is told."""
+    from pyspark.sql import functions as F
+
+    asked = [_summing(frame, model, schema).withColumn(_NUMBER, F.lit(n)) for n, frame in enumerate(frames)]
+    rows = reduce(lambda one, other: one.unionAll(other), asked).collect()
+    found = sorted((row.asDict() for row in rows), key=itemgetter(_NUMBER))
+    return [{name: value for name, value in one.items() if name != _NUMBER} for one in found]
+
+
+def _summing(frame: DataFrame, model: Model, schema: StructType) -> DataFrame:
     from pyspark.sql import functions as F
 
     kinds = {f.name: f.dataType.simpleString() for f in schema.fields}
@@ -145,8 +178,7 @@ def _sums(frame: DataFrame, model: Model, schema: StructType) -> Sums:
             finite = F.when(F.isnan(there) | (F.abs(there) == float("inf")), None).otherwise(there.cast("double"))
             parts = [F.count(there), F.count(finite), F.sum(finite * weight), F.sum(F.abs(finite))]
             told.append(F.struct(*(part.alias(f"p{n}") for n, part in enumerate(parts))).alias(name))
-    [found] = frame.agg(*told).collect()
-    return found.asDict()
+    return frame.agg(*told)
 
 
 def _differing(one: Sums, other: Sums) -> set[str]:
