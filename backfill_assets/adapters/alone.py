@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import reduce
-from operator import itemgetter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.batch_rows import column, comparable, content_hash, latest
 from backfill_assets.adapters.inputs import check_pins, model_frame
 from backfill_assets.adapters.job_rows import JobRows
+from backfill_assets.adapters.side_by_side import side_by_side
 from backfill_assets.adapters.spark_errors import died
 from backfill_assets.adapters.table_log import table_rows
 from backfill_assets.adapters.version_table import in_interval
@@ -25,10 +25,10 @@ from backfill_assets.core.wording import listed
 from backfill_assets.sql.batch_bound import may_depend_on_batch
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-_ROWS, _NUMBER = "bf_rows", "bf_number"
+_ROWS = "bf_rows"
 _FLOATS = ("float", "double")
 _NOT_HASHED = re.compile(r"(^|[:<,])(float|double|variant)(?=[>,]|$)")
 """Types whose values are no matter of equality, or that Spark cannot hash, wherever in a type; names of fields are
@@ -68,7 +68,7 @@ def one_alone(rows: JobRows, job: Job, warehouse: str, commit: int, batch: Inter
 def _each_tried(
     rows: JobRows, job: Job, warehouse: str, commit: int, batch: Interval, there: Mapping[datetime, int]
 ) -> Iterator[OneAlone]:
-    """What the intervals to try have, one after the other: those with rows are computed in one job."""
+    """What the intervals to try have, one after the other: those with rows are computed side by side."""
     model = job.model
     units = [
         Interval(start, model.cadence.shift(start, 1)) for start in to_try(there, batch, model.cadence, model.lookback)
@@ -125,17 +125,15 @@ def _tried(
 ) -> Iterator[OneAlone]:
     if not units:
         return
-    model = job.model
-    written = [
-        model_frame(rows.session(job), warehouse, model, Segments.of_table(job.version, commit, [unit]))
-        for unit in units
-    ]
+    model, session = job.model, rows.session(job)
+    tables = [Segments.of_table(job.version, commit, [unit]) for unit in units]
+    written = [model_frame(session, warehouse, model, table) for table in tables]
     schema = written[0].schema
-    sums = _sums([*written, *(_computed(rows, job, unit, unit) for unit in units)], model, schema)
+    sums = _sums(session, [*written, *(_computed(rows, job, unit, unit) for unit in units)], model, schema)
     for unit, kept, alone in zip(units, sums, sums[len(units) :], strict=False):
         differ, unsteady = _differing(kept, alone), set[str]()
         if differ:
-            unsteady = _differing(kept, *_sums([_computed(rows, job, batch, unit)], model, schema))
+            unsteady = _differing(kept, *_sums(session, [_computed(rows, job, batch, unit)], model, schema))
             differ -= unsteady
         columns, others = (tuple(name for name in kept if name in some - {_ROWS}) for some in (differ, unsteady))
         there = kept[_ROWS], alone[_ROWS] if differ else kept[_ROWS]
@@ -149,15 +147,16 @@ def _computed(rows: JobRows, job: Job, batch: Interval, one: Interval) -> DataFr
     return frame.where(in_interval(job.model, one))
 
 
-def _sums(frames: Sequence[DataFrame], model: Model, schema: StructType) -> list[Sums]:
+def _sums(session: SparkSession, frames: Sequence[DataFrame], model: Model, schema: StructType) -> list[Sums]:
     """Of the rows of each, as a table of this schema has them: how many they are, and of each column a sum that changes
     with its values and with the keys that have them. Of floats within others, and of VARIANT, nothing is told."""
-    from pyspark.sql import functions as F
+    asked = [_summing(frame, model, schema) for frame in frames]  # an author's code is called by one thread
+    return side_by_side(session, [partial(_only, one) for one in asked])
 
-    asked = [_summing(frame, model, schema).withColumn(_NUMBER, F.lit(n)) for n, frame in enumerate(frames)]
-    rows = reduce(lambda one, other: one.unionAll(other), asked).collect()
-    found = sorted((row.asDict() for row in rows), key=itemgetter(_NUMBER))
-    return [{name: value for name, value in one.items() if name != _NUMBER} for one in found]
+
+def _only(frame: DataFrame) -> Sums:
+    [row] = frame.collect()
+    return row.asDict()
 
 
 def _summing(frame: DataFrame, model: Model, schema: StructType) -> DataFrame:

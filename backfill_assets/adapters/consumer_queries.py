@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.commands import run_command
 from backfill_assets.adapters.query import checked, collected
+from backfill_assets.adapters.side_by_side import side_by_side
 from backfill_assets.adapters.spark_errors import causes, died, spark_reason
 from backfill_assets.adapters.spark_views import show_readable
 from backfill_assets.contracts.masked_answers import ViewMasks, masked_rerun
@@ -51,11 +53,18 @@ def run_queries(
         found: list[Rerun] = []
         for query in consumer.queries:
             read = {reference.key for reference in parse(query.sql).references}
-            one = _unreadable(shown.name, read, missing) or ask(spark, query, in_place_of(shown, candidate, query.sql))
-            other = _unreadable(shown.name, read, lost) or ask(spark, query, query.sql)
+            sides = ((in_place_of(shown, candidate, query.sql), missing), (query.sql, lost))
+            answers = [
+                partial(_answered, spark, query, sql, _unreadable(shown.name, read, gone)) for sql, gone in sides
+            ]
+            one, other = side_by_side(spark, answers)
             found.append(masked_rerun(rerun(consumer, query, one, other), query, new, old, salt))
         yield from found
         yield from evaluated(consumer, found)
+
+
+def _answered(spark: SparkSession, query: ConsumerQuery, sql: str, unreadable: Answer | None) -> Answer:
+    return unreadable or ask(spark, query, sql)
 
 
 def _unreadable(called: str, read: Collection[str], lost: Mapping[str, StateError]) -> Answer | None:

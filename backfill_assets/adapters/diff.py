@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.diff_rows import Rows, rows_of_sides
+from backfill_assets.adapters.side_by_side import side_by_side
 from backfill_assets.adapters.spark_errors import as_build_error, died
 from backfill_assets.compare.answer import Cells, answer, cells, different, moving, samples, shown, windows
 from backfill_assets.compare.diff import Distribution, ModelDiff, Sample
@@ -102,13 +104,16 @@ def _found(
     def ask(text: str | None) -> list[dict[str, Any]]:
         return [row.asDict() for row in session.sql(text).collect()] if text else []
 
+    def ask_all(*texts: str | None) -> list[list[dict[str, Any]]]:
+        return side_by_side(session, [partial(ask, text) for text in texts])
+
     sides = both(question.compared)
-    held = ask(by_day(query, *sides))
+    held, [twice] = ask_all(by_day(query, *sides), repeated(query, *sides))
     found = cells(held, [])
     rows = max((row["bf_rows"] for row in held), default=0)
     partitions = max(int(session.conf.get(PARTITIONS) or 1), rows // ROWS_OF_A_PARTITION)
     session.conf.set(PARTITIONS, str(partitions))
-    unique = ask(repeated(query, *sides))[0]["bf_repeated"] == 0
+    unique = twice["bf_repeated"] == 0
     ranges, columns = question.compared, query.compared
     if unique and query.time in query.keys:
         days, columns = different(query, found)
@@ -118,10 +123,13 @@ def _found(
     moves = moving(question, query, cells(held, came))
     one_in = max(rows // PERCENTILE_ROWS, 1)
     spread = (*moves, *(i for i, c in enumerate(query.columns) if c.old is None))
-    held += ask(percentiles(query, *sides, spread, days=False, one_in=one_in))
-    held += ask(percentiles(query, *sides, moves, days=True, one_in=one_in))
-    for number in range(len(query.slices)):
-        held += ask(by_slice(query, number, *sides, moves))
+    more = (
+        percentiles(query, *sides, spread, days=False, one_in=one_in),
+        percentiles(query, *sides, moves, days=True, one_in=one_in),
+        *(by_slice(query, number, *sides, moves) for number in range(len(query.slices))),
+    )
+    for rows_of_one in ask_all(*more):
+        held += rows_of_one
     found = cells(held, came)
     asked = chosen(query, found, spread)
     return found, moves, told(query, asked, ask(counted(query, *sides, asked, one_in)), one_in)

@@ -1,0 +1,28 @@
+"""How are several questions asked of Spark at a time? Of little data, most of what each takes is one thread's work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T = TypeVar("T")
+
+
+def side_by_side(session: SparkSession, asks: Sequence[Callable[[], T]]) -> list[T]:
+    """What each gives, in this order. Raises what the first of them raises; what interrupts the wait for them, or
+    fails, ends what the session computes for the others."""
+    if len(asks) < 2:
+        return [ask() for ask in asks]
+    with ThreadPoolExecutor(len(asks), thread_name_prefix="ask") as pool:
+        asked = [pool.submit(ask) for ask in asks]
+        try:
+            return [one.result() for one in asked]
+        except BaseException:
+            with suppress(Exception):  # a JVM that is gone has nothing to interrupt
+                session.interruptAll()
+            raise
