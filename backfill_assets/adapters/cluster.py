@@ -35,7 +35,7 @@ def check_driver(conf: Mapping[str, str]) -> None:
                 raise SettingsError(
                     f"the environment variable {variable} is not set",
                     why=f"`{name}` is {value} in the configuration of Spark on {master}",
-                    fix=f"set {variable}, or write a value; see docs/clusters.md",
+                    fix=f"set {variable}, or write a value; see `backfill docs clusters`",
                 )
     host, bound = (_known(conf.get(f"spark.driver.{name}", "")) for name in ("host", "bindAddress"))
     named = re.sub(r"^spark://", "", master)
@@ -45,7 +45,7 @@ def check_driver(conf: Mapping[str, str]) -> None:
                 "executors cannot reach this process",
                 why=f"`{name}` is {value}, and Spark's master is {master}",
                 fix="use the configuration of clusters, SPARK_CONF_DIR=…/spark-conf/standalone (or yarn, kubernetes), "
-                f"or give `{name}` an address of this machine that executors reach; see docs/clusters.md",
+                f"or give `{name}` an address of this machine that executors reach; see `backfill docs clusters`",
             )
 
 
@@ -102,7 +102,7 @@ def probe_executors(spark: SparkSession, *, within: float = WITHIN) -> str:
 _TASKS = 4
 _PYTHON = (
     "install the same Python, with the packages of this project, at one path of all nodes, and name it by "
-    "PYSPARK_PYTHON or `spark.pyspark.python`; see docs/clusters.md"
+    "PYSPARK_PYTHON or `spark.pyspark.python`; see `backfill docs clusters`"
 )
 
 
@@ -112,7 +112,7 @@ def _silent(context: Any, within: float) -> SettingsError:
         f"no executor of {context.master} worked within {within:.0f} s",
         why="none has free cores and the memory that `spark.executor.memory` wants, or none reaches this process at "
         f"{_known(conf.get('spark.driver.host'))}:{conf.get('spark.driver.port')}",
-        fix="look at the master's page and at the executors' logs; see docs/clusters.md",
+        fix="look at the master's page and at the executors' logs; see `backfill docs clusters`",
     )
 
 

@@ -24,7 +24,7 @@ _LISTS = frozenset({"spark.sql.extensions"})
 """Settings of which a server may have more."""
 _NO_SUCH_TABLE = ("[PATH_NOT_FOUND]", "[DELTA_TABLE_NOT_FOUND]", "[DELTA_PATH_DOES_NOT_EXIST]")
 """What Delta Lake says of a table that is not there."""
-START = "start it with the project's Spark configuration (SPARK_CONF_DIR): see docs/connect.md"
+START = "start it with the project's Spark configuration (SPARK_CONF_DIR): see `backfill docs connect`"
 
 
 def session_of_server(url: str, conf: Mapping[str, str], settings: Settings) -> SparkSession:

@@ -226,5 +226,5 @@ def _check_way(session: SparkSession, *, wanted: bool) -> None:
             "Spark cannot reach s3://",
             why=spark_reason(causes(error)),
             fix="take the jars and the lines `spark.hadoop.fs.` of spark-conf/s3/ into your own configuration, or use "
-            "that folder: SPARK_CONF_DIR=…/spark-conf/s3; see docs/object-stores.md",
+            "that folder: SPARK_CONF_DIR=…/spark-conf/s3; see `backfill docs object-stores`",
         ) from None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 REPORT = "import_report.md"
 """Written anew by each import. It says what was not translated, and is read by nobody else."""
 _SETTINGS = """\
-# Settings of this project; docs/settings.md lists them all.
+# Settings of this project; `backfill docs settings` lists them all.
 environment: prod
 warehouse: .backfill/warehouse
 """
@@ -68,7 +68,7 @@ def import_project(
     if consumers and (root / _CONSUMERS).exists():
         missing[_CONSUMERS], consumers = consumers, ""
     if consumers and not _consumers_load(root, fresh, sources, seeds, consumers):
-        why, fix = "they are no entries of consumers.yml", "write them yourself (docs/consumers.md)"
+        why, fix = "they are no entries of consumers.yml", "write them yourself (`backfill docs consumers`)"
         found.left.append(Left(place="manifest.json:1", what="exposures", why=why, fix=fix))
         consumers = ""
     if lacks:  # what the entries name, for when they are added
@@ -117,7 +117,7 @@ def _of_models(found: Translation, models: Mapping[str, str]) -> list[Mapping[st
                 Left(
                     place=found.consumer_places.get(name, "manifest.json:1"),
                     what=f"the exposure {name} reads {', '.join(lost)}: no model here", why=why,
-                    fix="when that is a model here, add it to `reads:` in consumers.yml (docs/consumers.md)",
+                    fix="when that is a model here, add it to `reads:` in consumers.yml (`backfill docs consumers`)",
                 )
             )  # fmt: skip
     return written

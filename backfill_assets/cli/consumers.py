@@ -25,7 +25,7 @@ def print_consumers(project: Project, pins: Sequence[PinnedConsumer]) -> None:
     console = out()
     if not project.consumers:
         print_pins(pins, project.settings.now().date())
-        console.print("consumers.yml names nobody. Who reads the prod views? See docs/consumers.md")
+        console.print("consumers.yml names nobody. Who reads the prod views? See `backfill docs consumers`")
         return
     today, limit = project.settings.now().date(), project.settings.consumers_stale_days
     table = grid(0)

@@ -97,6 +97,22 @@ def doctor(
 
 
 @app.command()
+def docs(
+    page: Annotated[
+        str | None,
+        typer.Argument(help="Its name, as `settings` or `how-to/restate`; none: list them.", show_default=False),
+    ] = None,
+) -> None:
+    """Read the documentation of this release.
+
+    A page as the Markdown that it is, on a terminal in a pager: backfill docs settings
+    """
+    from backfill_assets.cli.doc_pages import print_docs
+
+    print_docs(page)
+
+
+@app.command()
 def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that does not exist, or is empty.")],
     example: Annotated[

@@ -67,7 +67,7 @@ def build_definitions(
     try:
         names = with_prefixes(names, key_prefix=key_prefix, job_prefix=job_prefix, existing_assets=existing_assets)
     except ValueError as error:
-        raise SettingsError("Dagster has no such names", why=str(error), fix="see docs/dagster.md") from None
+        raise SettingsError("Dagster has no such names", why=str(error), fix="see `backfill docs dagster`") from None
     if unknown := sorted(set(names.existing_assets) - found.project.sources.keys()):
         raise SettingsError(
             f"existing_assets names {listed(unknown)}",

@@ -94,7 +94,7 @@ def require_same_session(run: str, context: Context) -> None:
         raise SettingsError(
             f"the run has steps of {root.name} and of {project.root.name}, whose Spark settings are others",
             why="the steps of a run in one process share one Spark session",
-            fix="launch a run for each of both; or use an executor with a process a step, see docs/dagster.md",
+            fix="launch a run for each of both; or use an executor with a process a step, see `backfill docs dagster`",
         )
 
 

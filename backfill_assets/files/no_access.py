@@ -14,7 +14,7 @@ from backfill_assets.core.errors import StateError
 SHARED = (
     "give all accounts that use the warehouse one group, and the group all rights: chgrp -R GROUP WAREHOUSE; "
     "chmod -R g+rwX WAREHOUSE; find WAREHOUSE -type d -exec chmod g+s {} +; umask 0007 for each account. "
-    "`backfill doctor` looks for what is missing; docs/warehouse.md says more"
+    "`backfill doctor` looks for what is missing; `backfill docs warehouse` says more"
 )
 """What a warehouse in a folder needs that several accounts use."""
 

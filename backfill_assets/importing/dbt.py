@@ -129,7 +129,7 @@ def _sources(manifest: DbtManifest, found: Translation, own: Mapping[str, Known]
     for unique_id, known in tables.items():
         for test in manifest.tests.get(unique_id, ()):
             said = plain(str(test.get("name")))
-            what = f"the test {said} of a source is not carried over: see `key:` in docs/models.md"
+            what = f"the test {said} of a source is not carried over: see `key:` in `backfill docs models`"
             found.remarks.append(Remark(model=known.name, place=place(test), what=what))
     return tables
 
@@ -209,7 +209,7 @@ def _others(manifest: DbtManifest) -> Iterator[Left]:
     for node in manifest.nodes.values():
         if node.get("resource_type") == "test" and not node.get("test_metadata"):
             what = f"the singular test {plain(str(node.get('name')))}"
-            yield Left(place=place(node), what=what, fix="write it in audits/ (docs/audits.md)")
+            yield Left(place=place(node), what=what, fix="write it in audits/ (`backfill docs audits`)")
     for word in ("metrics", "semantic_models", "unit_tests", "saved_queries"):
         for node in items(manifest.data.get(word)).values():
             what = f"{word}: {plain(str(node.get('name')))}"

@@ -124,7 +124,7 @@ def _kind(reading: _Reading, config: Mapping[str, object]) -> tuple[ForeignKind,
 
 def _refusal(node: Node, config: Mapping[str, object], line: int) -> Untranslatable | None:
     if node.get("language") not in (None, "sql"):
-        fix = "write it as a model here (docs/python-models.md)"
+        fix = "write it as a model here (`backfill docs python-models`)"
         return Untranslatable("a Python model", why="another tool's code is not executed", fix=fix, line=line)
     if node.get("resource_type") != "model" or str(config.get("materialized")) not in _KINDS:
         what = f"a {plain(str(node.get('resource_type')))}"
@@ -314,7 +314,7 @@ def _constraints(reading: _Reading) -> Iterator[Entry]:
             yield {"unique": {"columns": columns}}
         if kind not in ("not_null", "primary_key", "unique"):
             what = f"the constraint {kind} is not carried over"
-            reading.check(reading.line, what, "write it as an audit (docs/audits.md)")
+            reading.check(reading.line, what, "write it as an audit (`backfill docs audits`)")
 
 
 def _header(reading: _Reading, config: Mapping[str, object]) -> dict[str, object]:

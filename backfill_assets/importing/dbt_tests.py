@@ -53,7 +53,7 @@ def audit(node: Mapping[str, object], relation: str, dialect: str) -> Entry:
     arguments.pop("model", None)
     entry = _generic(name, arguments, options, relation, dialect, what)
     if entry is None:
-        raise Untranslatable(what, why=_KNOWN, fix="write it as an audit of the model (docs/audits.md)")
+        raise Untranslatable(what, why=_KNOWN, fix="write it as an audit of the model (`backfill docs audits`)")
     kind = next(iter(entry))
     if "where" in options and kind not in (
         "not_null",

@@ -67,7 +67,7 @@ def report(tool: str, done: Imported) -> str:
 
 def _same(done: Imported) -> Iterator[str]:
     yield from ("## Same rows known", "")
-    yield "Each construct of these is on the list of what means the same in Spark (docs/coming_from.md)."
+    yield "Each construct of these is on the list of what means the same in Spark (`backfill docs coming_from`)."
     yield ""
     yield from [f"- `{m.origin}`: {m.name}" for m in done.same] or ["- none"]
 
@@ -118,5 +118,5 @@ def _proof(models: Sequence[TranslatedModel]) -> Iterator[str]:
         yield f"backfill adopt {model.name} --table {place} --copy"
     for model in models:
         yield f"backfill apply --restate {model.name}:FIRST..LAST"
-    yield "backfill diff prod..plan-ID     # by day; then approve and promote (docs/adoption.md)"
+    yield "backfill diff prod..plan-ID     # by day; then approve and promote (`backfill docs adoption`)"
     yield "```"

@@ -181,7 +181,7 @@ def _table(root: Path, path: Path, reading: ModelReading, tables: dict[str, Know
         checks = (lost,) if kind is not None and "path" in kind else ()
         source = ReadSource(name=said, table=said, columns=declared, description=description, checks=checks)
     if "audits" in file.properties:
-        what = "the audits of a source are not carried over (`key:` in docs/models.md)"
+        what = "the audits of a source are not carried over (`key:` in `backfill docs models`)"
         at = f"{reading.place}:{file.properties['audits'].line}"
         found.remarks.append(Remark(model=said, place=at, what=what))
     if source.columns:  # else they are guessed from its readers

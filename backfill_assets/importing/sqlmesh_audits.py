@@ -63,7 +63,7 @@ def _audit(part: Sequence[Token], own: Collection[str], dialect: str) -> list[En
         if _word(blocking) == "false":
             options["severity"] = "warn"
     if name in own:
-        fix = "write it in audits/ (docs/audits.md)"
+        fix = "write it in audits/ (`backfill docs audits`)"
         raise Untranslatable(f"the audit {name}", why="it is one of the project's own", fix=fix, line=line)
     if (condition := arguments.pop("condition", None)) is not None:
         options["where"] = _sql(condition, dialect, line)
@@ -77,7 +77,8 @@ def _known(
     name: str, arguments: dict[str, Sequence[Token]], options: dict[str, object], dialect: str, line: int
 ) -> list[Entry]:
     def refuse(what: str) -> Untranslatable:
-        return Untranslatable(what, why=_KNOWN, fix="write it as an audit of the model (docs/audits.md)", line=line)
+        fix = "write it as an audit of the model (`backfill docs audits`)"
+        return Untranslatable(what, why=_KNOWN, fix=fix, line=line)
 
     def column() -> str:
         return _names(arguments["column"], line)[0]

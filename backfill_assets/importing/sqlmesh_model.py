@@ -34,7 +34,7 @@ _PHYSICAL = frozenset({
 })  # fmt: skip
 """Properties that decide no row. What some of them do has to be looked at (`_LOOKED_AT`)."""
 _LOOKED_AT = {
-    "signals": "what they wait for is not waited for here: see `ready` (docs/models.md)",
+    "signals": "what they wait for is not waited for here: see `ready` (`backfill docs models`)",
     "allow_partials": "an interval that is not over is never published here",
     "physical_properties": "some of them change how rows are stored",
     "session_properties": "some of them change what a query computes",

@@ -51,7 +51,7 @@ def _columns(said: ast.Dict, dialect: str) -> dict[str, str]:
 
 
 def _refused(place: str, line: int, name: str, columns: dict[str, str], why: str) -> Foreign:
-    fix = "write it as a model here (docs/python-models.md)"
+    fix = "write it as a model here (`backfill docs python-models`)"
     problem = Untranslatable("a Python model", why=why or "another tool's code is not executed", fix=fix, line=line)
     said = name or f"{place}:{line}"
     return Foreign(

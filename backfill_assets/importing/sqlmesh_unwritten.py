@@ -39,7 +39,7 @@ def _standalone(text: str, place: str) -> Iterator[Left]:
                 yield Left(
                     place=f"{place}:{statement[0].line}", what=f"the standalone audit {plain(name)}",
                     why="it is of no model there",
-                    fix="write it in audits/, for a model that it reads (docs/audits.md)",
+                    fix="write it in audits/, for a model that it reads (`backfill docs audits`)",
                 )  # fmt: skip
     except Untranslatable as error:
         yield Left(place=f"{place}:{error.line}", what="the audits of this file", why=error.why)

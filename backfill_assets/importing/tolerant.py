@@ -272,7 +272,7 @@ def _by_day(
     if best is None:
         what = f"`{said}` is not a day of the input" if said else "no column says which day a row is of"
         why = "a model here has rows of days: each belongs to one, and stays there"
-        fix = "keep it there as a query over what is shown here, or read its table as a source (docs/models.md)"
+        fix = "keep it there as a query over what is shown here, or read its table as a source (`backfill docs models`)"
         raise Untranslatable(what, why=why, fix=fix, line=line)
     if best[2].rows.cut:
         fix = "keep it there as a query over what is shown here"

@@ -291,7 +291,7 @@ FIXES = {
     "types, grain and audits have their own keys",
     "code_version": "write any text, and another one when everything is to be computed again",
     "allow_nondeterministic": "say why it does not matter that another build gives other rows",
-    "same_as": "write {version: …, code: …, reason: why it gives the same}; see docs/categories.md",
+    "same_as": "write {version: …, code: …, reason: why it gives the same}; see `backfill docs categories`",
     "slices": "write a list of columns by whose values a diff is also told, as in `[channel]`",
     "mask": "write a list of columns whose values nobody should see in a diff, as in `[email]`",
     "unmask": "write `column: why its values may be seen although they are computed from masked ones`",

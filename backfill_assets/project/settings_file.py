@@ -34,7 +34,7 @@ def parse_settings(file: Path, problems: list[Problem]) -> Settings:
         return Settings()
     fixes = {name: _fix(name) for name in _Settings.model_fields}
     read, _ = validate_partly(
-        _Settings, document, document.data, problems, fixes=fixes, otherwise="see docs/settings.md", instead={}
+        _Settings, document, document.data, problems, fixes=fixes, otherwise="see `backfill docs settings`", instead={}
     )
     if read is None:
         return Settings()
@@ -271,7 +271,7 @@ def _fix(name: str) -> str:
             " or `cost: {currency: USD, per_dbu: 0.30, dbu_per_hour: 4}`"
         )
     if name == "approvals":
-        return "write `approvals: {self: true}`, or see docs/approvals.md"
+        return "write `approvals: {self: true}`, or see `backfill docs approvals`"
     if name == "tables":
         return "write `tables: {schema: backfill_tables}`: a schema of its own, and no environment's"
     if name == "windows":
@@ -279,7 +279,7 @@ def _fix(name: str) -> str:
             'write `windows:` and under it `- {days: [Mon-Fri], from: "22:00", to: "06:00", time_zone: Europe/Berlin}`'
         )
     if name == "dagster":
-        return "write `dagster: {key_prefix: [marketing], job_prefix: marketing_}`; see docs/dagster.md"
+        return "write `dagster: {key_prefix: [marketing], job_prefix: marketing_}`; see `backfill docs dagster`"
     if name == "people":
         return "write `people: {ana@example.com: {accounts: [ana]}}`: each person once, with their accounts"
-    return f"correct `{name}`, or leave it out; see docs/settings.md"
+    return f"correct `{name}`, or leave it out; see `backfill docs settings`"

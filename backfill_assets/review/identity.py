@@ -79,7 +79,7 @@ def read_trust() -> Trust | None:
         raise SettingsError(
             f"{' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} missing",
             why="acting takes who is logged in, proof that the proxy says so, and where forms come from",
-            fix="set all three, or none of them; see docs/review.md",
+            fix="set all three, or none of them; see `backfill docs review`",
         )
     if not _TOKEN.fullmatch(header) or header in _RESERVED or header.startswith(("sec-", "proxy-")):
         raise SettingsError(

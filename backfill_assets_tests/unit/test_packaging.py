@@ -49,10 +49,11 @@ def files_in(folder: Path) -> list[str]:
 
 
 def test_wheel_holds_the_package_and_its_settings(unpacked: Path) -> None:
-    """Every file of the package (the demo's models among them), Spark's and Dagster's settings; no test."""
+    """Every file of the package (the demo's models among them), Spark's and Dagster's settings, the pages; no test."""
     names = set(files_in(unpacked))
     wanted = set(files("backfill_assets"))
     wanted |= {name.replace("spark-conf/", "backfill_assets/_spark_conf/") for name in files("spark-conf")}
+    wanted |= {f"backfill_assets/_{name}" for name in files("docs")}
     wanted |= {"backfill_assets/_dagster.yaml", "backfill_assets/py.typed", "backfill_assets/demo/sources.yml"}
     assert {name for name in names if not name.startswith(f"backfill_assets-{VERSION}.dist-info/")} == wanted
 
@@ -93,6 +94,8 @@ def used(unpacked: Path, folder: Path, *arguments: str) -> subprocess.CompletedP
 def test_wheel_works_outside_a_checkout(unpacked: Path, tmp_path: Path) -> None:
     """`init`, the plan of that project and what the embedded demo reads: all of it comes from the wheel."""
     assert used(unpacked, tmp_path, "--version").stdout == f"backfill {VERSION}\n"
+    page = used(unpacked, tmp_path, "docs", "settings")
+    assert page.returncode == 0 and page.stdout.startswith("# Settings"), page
     made = used(unpacked, tmp_path, "init", "shop")
     assert made.returncode == 0 and (tmp_path / "shop" / "backfill.yml").is_file(), made
     first = used(unpacked, tmp_path / "shop", "plan")

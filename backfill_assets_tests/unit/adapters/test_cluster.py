@@ -77,7 +77,7 @@ def test_a_driver_that_executors_cannot_reach(conf: dict[str, str], said: str, m
         return
     with pytest.raises(SettingsError) as refused:
         cluster.check_driver(conf)
-    assert said in str(refused.value) and "docs/clusters.md" in refused.value.fix
+    assert said in str(refused.value) and "`backfill docs clusters`" in refused.value.fix
 
 
 def test_the_folder_that_ships_with_a_master_is_refused() -> None:
