@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import os
 import re
 import shutil
@@ -171,7 +172,7 @@ def _java() -> tuple[int, str]:
         + ("and correct JAVA_HOME" if home else "and put it on the PATH or in JAVA_HOME")
     )
     try:
-        said = subprocess.run([command, "-version"], capture_output=True, text=True, check=True).stderr
+        said = _version_text(shutil.which(command) or command)
     except (OSError, subprocess.CalledProcessError) as error:
         raise SettingsError("Java was not found", why=f"{command} -version: {error}", fix=fix) from None
     found = re.search(r'version "(\d+)(?:\.(\d+))?', said)
@@ -184,6 +185,12 @@ def _java() -> tuple[int, str]:
             f"Java is too old: Spark needs {OLDEST_JAVA} or newer", why=f"{command} is {first}", fix=fix
         )
     return major, f"{shutil.which(command)}\n{said}"
+
+
+@functools.cache
+def _version_text(command: str) -> str:
+    """What Java says that it is: asked once a process."""
+    return subprocess.run([command, "-version"], capture_output=True, text=True, check=True).stderr
 
 
 def check_room(location: str) -> int:
