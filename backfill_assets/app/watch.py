@@ -75,6 +75,7 @@ def find_late_moves(
     shown = replace(moved, pointers={n: p for n, p in moved.pointers.items() if n in newly})
     with suppress(BackfillError, OSError):
         look = _read_sources(context, not_extended(context.project, facts.sources.away), shown, facts)
+        look = replace(look, beside={n: v for n, v in moved.versions.items() if n not in newly})
         return tuple(n for n in late_sources(look) if n.finding and n.intervals & newly.get(n.model, NOTHING))
     return ()
 

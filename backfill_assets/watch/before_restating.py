@@ -14,8 +14,8 @@ def before_restating(look: WatchFacts, names: Iterable[str]) -> str:
     gone = [name for name in named if name not in look.fingerprints]
     models = look.project.models
     read = [u.name for name in named if name in models for u in models[name].upstreams if u.name in models]
-    shown = look.environment.versions
-    other = [n for n in dict.fromkeys((*named, *read)) if look.fingerprints.get(n, shown[n]) != shown[n]]
+    shown = {**look.beside, **look.environment.versions}
+    other = [n for n in dict.fromkeys((*named, *read)) if n in shown and look.fingerprints.get(n, shown[n]) != shown[n]]
     begun = open_restatement(look, named)
     steps = [begun] if begun else []
     if other:

@@ -65,6 +65,8 @@ class WatchFacts:
     fingerprints: Mapping[str, str]
     """Of the code that is loaded."""
     environment: Environment
+    beside: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Model → the version of it that is shown as well, where only some of what an environment shows is looked at."""
     releases: Sequence[Release]
     """Oldest first."""
     entries: Mapping[tuple[str, str], Sequence[Entry]]
@@ -75,6 +77,8 @@ class WatchFacts:
     """By source."""
     newest: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
     """Source → the instant after its newest row, where that is known."""
+    ready: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
+    """Source → until when it says that all of its rows are there, of those that say it."""
     rows: Mapping[str, Mapping[datetime, int]] = field(default_factory=dict[str, "Mapping[datetime, int]"])
     """Model → start of an interval → rows shown of it."""
     proofs: Sequence[Readability] = ()

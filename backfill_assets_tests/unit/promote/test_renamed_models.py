@@ -397,3 +397,19 @@ def test_a_promotion_of_rows_that_are_older_than_their_source(tmp_path: Path) ->
     build(place)
     assert promote_plan(place).late == ()
     assert [n.model for n in find_late(place, place.facts())] == ["daily"]
+
+
+def test_what_is_late_in_a_promotion_beside_other_models(tmp_path: Path) -> None:
+    """A reader that moves along also reads a model that stays as it is."""
+    write_events(tmp_path, days=2)
+    both = MIDDLE.replace("FROM base WHERE", "FROM base LEFT ANTI JOIN other USING (ds, kind) WHERE")
+    root = promoted(
+        write_project(tmp_path, {"base.sql": BASE, "other.sql": BASE, "both.sql": both}, clock="2024-01-03")
+    )
+    edit(root, "base", "sum(amount)", "sum(amount) + 1")
+    place = applied(root)
+    [plan] = [p.id for p in place.control.plans.all() if p.live]
+    say_yes(place, plan)
+    late(root)
+    [notice] = promote_plan(unsparked(root, user="dev"), plan=plan).late
+    assert notice.model == "base" and "newer code" not in notice.remedy
