@@ -28,6 +28,7 @@ from backfill_assets.adapters.source_days import (
 )
 from backfill_assets.adapters.source_files import SourceFile, can_list, files_at
 from backfill_assets.adapters.source_pins import digest_of
+from backfill_assets.adapters.source_ready import ready_until
 from backfill_assets.adapters.source_table import source_table
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import StateError
@@ -56,6 +57,9 @@ class SourceChanges:
         days = source_days(source, {}, self._known)
         end = days.span.end if days and days.span else LATEST
         return end if end < LATEST else None  # `9999-12-31` says nothing of how old the rows are
+
+    def ready_until(self, source: Source) -> datetime | None:
+        return ready_until(source, source.ready, source_days(source, {}, self._known)) if source.ready else None
 
 
 def _delta(source: Source, path: str, since: int) -> SourceHistory:

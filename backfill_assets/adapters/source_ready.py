@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from backfill_assets.adapters.source_days import value_span
 from backfill_assets.core.errors import PlanError
-from backfill_assets.core.intervals import Cadence, Ranges, utc
+from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.model import Source, SourceReady
 
 NOTHING_READY = utc("1700-01-01")
@@ -21,7 +21,7 @@ def ready_until(source: Source, ready: SourceReady, days: Ranges | None) -> date
 
     Raises PlanError where that cannot be told.
     """
-    return _by_files(source, ready.file) if ready.file else _by_rows(source, days)
+    return _by_files(source, ready) if ready.file else _by_rows(source, days)
 
 
 def _by_rows(source: Source, days: Ranges | None) -> datetime:
@@ -38,9 +38,10 @@ def _by_rows(source: Source, days: Ranges | None) -> datetime:
     return end - timedelta(days=1) if end == Cadence.DAILY.floor(end) else end - timedelta(milliseconds=1)
 
 
-def _by_files(source: Source, name: str) -> datetime:
-    """Where the first day begins that has a folder without the file; the end of the last day where none has."""
-    root, column = Path(cast(str, source.path)), cast(str, source.time_column).lower()
+def _by_files(source: Source, ready: SourceReady) -> datetime:
+    """Where the first day begins that has a folder without the file, or none while a later day has one, unless the
+    source need not have one for every day; the end of the last day where there is no such day."""
+    name, root, column = ready.file, Path(cast(str, source.path)), cast(str, source.time_column).lower()
     days: dict[datetime, bool] = {}
     for folder in root.rglob("*=*"):
         key, _, value = folder.name.partition("=")
@@ -64,5 +65,6 @@ def _by_files(source: Source, name: str) -> datetime:
             why=f"`ready` looks for {name} in the folder of each day, below {root}",
             fix=f"write its files into a folder a day, or take `ready` out of {source.file}:{source.line}",
         )
-    waiting = [day for day, there in days.items() if not there]
-    return min(waiting) if waiting else Cadence.DAILY.shift(max(days), 1)
+    first, end = min(days), Cadence.DAILY.shift(max(days), 1)
+    asked = (unit.start for unit in Cadence.DAILY.split(Interval(first, end))) if ready.every_day else sorted(days)
+    return next((day for day in asked if not days.get(day)), end)

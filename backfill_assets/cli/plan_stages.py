@@ -83,8 +83,8 @@ def cut_off_lines(plan: Plan, project: Project) -> list[Text]:
     for cut in direct:
         rest = amount(cut.count, project.models[cut.model].cadence)
         have, until = "has no rows" if len(cut.reads) == 1 else "have no rows", "until there are some"
-        if project.sources[cut.reads[0]].ready:
-            have, until = "is not ready" if len(cut.reads) == 1 else "are not ready", "until then"
+        if ready := project.sources[cut.reads[0]].ready:
+            have, until = ("is not ready", ready.awaited) if len(cut.reads) == 1 else ("are not ready", "until then")
         found.append(
             styled("[yellow]{} {}[/] for {} of {}, ", ", ".join(cut.reads), have, rest, cut.model)
             + Text(f"{short(cut.intervals)}: not expected {until}")

@@ -308,6 +308,17 @@ class SourceReady:
 
     file: str = ""
     """The name of a file that a day's folder gets when the day is complete. Empty: there is a row of a later time."""
+    every_day: bool = True
+    """Whether each day gets a folder: one that has none between others is not complete."""
+
+    @property
+    def awaited(self) -> str:
+        """What a time waits for.
+
+        >>> SourceReady(file="_SUCCESS").awaited, SourceReady().awaited
+        ("until each day's folder has `_SUCCESS`", 'until there is a row of a later time')
+        """
+        return f"until each day's folder has `{self.file}`" if self.file else "until there is a row of a later time"
 
 
 def deciding_options(options: Mapping[str, str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from backfill_assets.core.intervals import Cadence, Ranges
-from backfill_assets.core.model import Model, Project
+from backfill_assets.core.model import Model, Project, Source
 from backfill_assets.core.reach import reach
 from backfill_assets.core.wording import day_text
 from backfill_assets.plan.changes import other_days
@@ -96,6 +96,22 @@ def causes_of_loss(project: Project, facts: Facts, name: str, lost: Ranges) -> t
         for cause in left_out(project, facts, each):
             if part := cause.of(lost):
                 found.append(Loss(cause=cause, lost=part))
+                lost = lost - part
+    return tuple(found)
+
+
+def sources_not_ready(project: Project, facts: Facts, name: str, lost: Ranges) -> tuple[tuple[Source, Ranges], ...]:
+    """The sources, of the model or of those that it reads, that say of days which would be lost that not all of their
+    rows are there, each with these: by now nothing computes them."""
+    found: list[tuple[Source, Ranges]] = []
+    for each in (name, *reach([name], lambda n: upstream_models(project, project.models[n]))):
+        for source in (project.sources[u.name] for u in project.models[each].upstreams if u.name in project.sources):
+            until = facts.sources.ready_until.get(source.name)
+            if until is None:
+                continue
+            calendar = project.models[each].calendar
+            if part := lost - lost.until(calendar.cadence.floor(calendar.days_over(until))):
+                found.append((source, part))
                 lost = lost - part
     return tuple(found)
 

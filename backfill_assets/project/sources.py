@@ -113,6 +113,7 @@ class _Column(Strict):
 
 class _DeclaredReady(Strict):
     file: Annotated[str, BeforeValidator(_file_name)]
+    every_day: bool = True
 
 
 class SourceEntry(Strict):
@@ -326,9 +327,13 @@ def _source(entry: SourceEntry, root: Path, file: Path, line: int) -> Source:
 
 
 def _ready(entry: SourceEntry) -> SourceReady | None:
-    if entry.ready is None:
-        return None
-    return SourceReady(file=entry.ready.file if isinstance(entry.ready, _DeclaredReady) else "")
+    match entry.ready:
+        case None:
+            return None
+        case _DeclaredReady(file=file, every_day=every_day):
+            return SourceReady(file=file, every_day=every_day)
+        case _:
+            return SourceReady()
 
 
 def _declaring(source: Source, guessing: bool) -> str:

@@ -25,7 +25,13 @@ from backfill_assets.plan.commands import (
     restate_command,
     withdraw_command,
 )
-from backfill_assets.plan.left_out import begin_later, causes_of_loss, sources_without, ways_on
+from backfill_assets.plan.left_out import (
+    begin_later,
+    causes_of_loss,
+    sources_not_ready,
+    sources_without,
+    ways_on,
+)
 from backfill_assets.plan.missing import needed, upstream_models
 from backfill_assets.plan.renamed_columns import outdated
 from backfill_assets.plan.scope import changed_beside
@@ -203,6 +209,15 @@ def nothing_lost(case: Case) -> Iterator[Obstacle]:
                 remedy=ways_on(each.cause, case.request),
             )
             left = left - each.lost
+        for source, part in sources_not_ready(case.project, case.facts, w.model, left):
+            assert source.ready is not None
+            yield Obstacle(
+                model=w.model,
+                what=f"{source.name} is not ready for days that are shown: {case.environment.name} would lose",
+                intervals=part,
+                remedy=f"wait {source.ready.awaited}, then backfill apply",
+            )
+            left = left - part
         for sources, part in sources_without(case.project, case.facts, w.model, left):
             have, names = "has" if len(sources) == 1 else "have", listed(sources)
             yield Obstacle(

@@ -110,7 +110,12 @@ def _behind(look: WatchFacts, bound: Project, model: Model, pointer: Pointer, la
     if why := _last_failure(look, model.name, pointer, lacking):
         what += f"; the last try failed: {why}"
     remedy = "backfill routine"
-    if empty := _without_rows(look, bound, model.name, lacking):
+    if not_ready := _ended(look, bound, model.name, lacking, look.ready):
+        first, are = min(not_ready, key=not_ready.__getitem__), "is" if len(not_ready) == 1 else "are"
+        what += f"; {first_few(not_ready)} {are} not ready from {not_ready[first]:%Y-%m-%d %H:%M} UTC on"
+        ready = look.project.sources[first].ready
+        remedy = f"wait {ready.awaited}, then {remedy}" if ready else remedy
+    elif empty := _ended(look, bound, model.name, lacking, look.newest):
         since = max(empty.values())
         what += f"; there are no rows in {first_few(empty)} from {since:%Y-%m-%d %H:%M} UTC on"
         remedy = f"load {first_few(empty)}, then {remedy}"
@@ -121,18 +126,22 @@ def _behind(look: WatchFacts, bound: Project, model: Model, pointer: Pointer, la
 
 
 def _bound(look: WatchFacts) -> Project:
-    """The project as far as the newest rows of its sources reach: plans expect nothing after them."""
+    """The project as far as the newest rows of its sources reach, and as these are ready: plans expect nothing after
+    that."""
     ends = {name: end for name, end in look.newest.items() if look.project.sources[name].cut_off}
-    return bounded(look.project, {name: Interval(ALL_TIME.start, end) for name, end in ends.items()}, look.now)
+    extents = {name: Interval(ALL_TIME.start, end) for name, end in ends.items()}
+    return bounded(look.project, extents, look.now, ready_until=look.ready)
 
 
-def _without_rows(look: WatchFacts, bound: Project, name: str, lacking: Ranges) -> dict[str, datetime]:
-    """The sources because of which none of these intervals is expected of a model, and where the rows of each end."""
+def _ended(
+    look: WatchFacts, bound: Project, name: str, lacking: Ranges, ends: Mapping[str, datetime]
+) -> dict[str, datetime]:
+    """The sources because of which none of these intervals is expected of a model, and where each ends, by `ends`."""
     models, span = look.project.models, lacking.span
     time = models[name].calendar.time_of(span) if span else None
     if time is None or lacking & bound.models[name].expected(look.now):
         return {}
-    ended = {source: end for source, end in look.newest.items() if end < time.end}
+    ended = {source: end for source, end in ends.items() if end < time.end}
     return {source: ended[source] for source in sorted(_sources_of(models, [name]) & ended.keys())}
 
 

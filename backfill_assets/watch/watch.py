@@ -51,6 +51,10 @@ class SourceReader(Protocol):
         """The instant after its newest row; None when nobody can tell."""
         ...
 
+    def ready_until(self, source: Source) -> datetime | None:
+        """Until when it says that all of its rows are there; None where it does not say, or nobody can tell."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
@@ -67,6 +71,12 @@ class _Seen:
     def newest(self, source: Source) -> datetime | None:
         try:
             return self.sources.newest(source)
+        except BackfillError:
+            return None
+
+    def ready_until(self, source: Source) -> datetime | None:
+        try:
+            return self.sources.ready_until(source)
         except BackfillError:
             return None
 
@@ -146,6 +156,7 @@ def read_watch_facts(
     wanted = [source for source in _read(project, pointers) if source.freshness_hours or source.name in behind]
     with ThreadPoolExecutor(max_workers=8) as pool:
         newest = pool.map(_Seen(sources).newest, wanted)
+        ready = pool.map(_Seen(sources).ready_until, wanted)
         rows = pool.map(lambda p: _rows(p, log), pointers.values())
         proofs = rehearse(list(pointers.values()), storage, log, control.ledger)
         versions = control.versions.all()
@@ -155,6 +166,7 @@ def read_watch_facts(
         return replace(
             look,
             newest={s.name: found for s, found in zip(wanted, newest, strict=True) if found is not None},
+            ready={s.name: found for s, found in zip(wanted, ready, strict=True) if found is not None},
             rows={name: counts for name, counts in zip(pointers, rows, strict=True) if counts is not None},
             proofs=proofs,
             versions=versions,

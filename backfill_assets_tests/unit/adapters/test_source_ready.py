@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -33,14 +34,28 @@ def said(*ends: str) -> Ranges:
 
 
 def test_the_first_day_without_the_file_holds_up_the_rest(tmp_path: Path) -> None:
-    """Days of several folders need it in each; days without a folder say nothing."""
-    for day, complete in {"01": True, "02": True, "04": True, "05": False, "06": True}.items():
+    """Days of several folders need it in each; one without a folder lacks it."""
+    for day, complete in {"01": True, "02": True, "03": True, "04": True, "05": False, "06": True}.items():
         folder(tmp_path, f"country=de/DS=2024-01-{day}", complete=complete)
     assert ready_until(in_folders(tmp_path), BY_FILES, None) == utc("2024-01-05")
     (tmp_path / "country=de/DS=2024-01-05/_SUCCESS").touch()
     assert ready_until(in_folders(tmp_path), BY_FILES, None) == utc("2024-01-07")
     folder(tmp_path, "country=us/DS=2024-01-02", complete=False)
     assert ready_until(in_folders(tmp_path), BY_FILES, None) == utc("2024-01-02")
+
+
+def test_a_day_without_a_folder(tmp_path: Path) -> None:
+    """A later day that came before it vouches for nothing; unless the source has days without folders."""
+    for day in ("01", "02", "05", "07"):
+        folder(tmp_path, f"ds=2024-01-{day}", complete=True)
+    own_days = replace(BY_FILES, every_day=False)
+    assert ready_until(in_folders(tmp_path), BY_FILES, None) == utc("2024-01-03")
+    assert ready_until(in_folders(tmp_path), own_days, None) == utc("2024-01-08")
+    for day in ("03", "04"):
+        folder(tmp_path, f"ds=2024-01-{day}", complete=True)
+    assert ready_until(in_folders(tmp_path), BY_FILES, None) == utc("2024-01-06")
+    folder(tmp_path, "ds=2024-01-06", complete=False)
+    assert ready_until(in_folders(tmp_path), own_days, None) == utc("2024-01-06")
 
 
 def test_what_is_still_written_is_no_folder_of_the_source(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from backfill_assets.build.ledger_edits import declare_empty
 from backfill_assets.build.outcome import Wait
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.core.model import Source, SourceReady
 from backfill_assets.plan.bounds import CutOff, bounded
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.promote.promote import promote
@@ -217,6 +219,36 @@ def test_a_new_version_does_not_lose_days_unnoticed() -> None:
     said = "raw has no rows of days that are shown: prod would lose"
     assert (obstacle.what, str(obstacle.intervals)) == (said, "2024-01-03..2024-01-05")
     assert "`cut_off: false` for raw" in obstacle.remedy and "load them again" in obstacle.remedy
+
+
+@pytest.mark.parametrize("zone", ["", "America/New_York"])
+def test_a_new_version_waits_for_a_source_that_took_its_word_back(zone: str) -> None:
+    """Days that prod shows are not ready by now: new logic does not compute them, and the gate says what it waits for,
+    also of what reads the model."""
+    models = [a_model("d", "raw", batch_size=20, time_zone=zone), a_model("r", "d", batch_size=20, time_zone=zone)]
+    world = World(*models, versions={"d": "a" * 16, "r": "c" * 16})
+    raw = Source(name="raw", path="raw", time_column="ds", file=Path("sources.yml"), ready=SourceReady(file="_SUCCESS"))
+    world.project = replace(world.project, sources={"raw": raw})
+    world.ready_until = {"raw": utc("2024-01-09")}
+    carry_out(world)
+    end = world.control.environments.read("prod").pointers["d"].covers.intervals[-1].end
+    newer = World(*models, versions={"d": "b" * 16, "r": "e" * 16}, store=world.store)
+    newer.project = replace(newer.project, sources={"raw": raw})
+    newer.tables, newer.ready_until = world.tables, {"raw": utc("2024-01-05")}
+    newer.engine = type(world.engine)(newer.tables)
+    plan = newer.plan()
+    apply(newer.bench(pins=plan.sources), plan)
+    verdict = gated(newer.project, newer.facts(), newer.control.versions.all(), Request(), plan.models)
+    first = utc("2024-01-04" if zone else "2024-01-05")
+    assert [(o.model, o.what, o.intervals, o.remedy) for o in verdict.obstacles] == [
+        (
+            name,
+            "raw is not ready for days that are shown: prod would lose",
+            ranges(Interval(first, end)),
+            "wait until each day's folder has `_SUCCESS`, then backfill apply",
+        )
+        for name in ("d", "r")
+    ]
 
 
 def test_a_range_without_any_rows_is_an_error() -> None:

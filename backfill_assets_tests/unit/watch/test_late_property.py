@@ -36,6 +36,9 @@ class Loads:
     def newest(self, source: Source) -> datetime | None:
         return None
 
+    def ready_until(self, source: Source) -> datetime | None:
+        return None
+
 
 class Kept(Lookout):
     def pin(self) -> dict[str, object]:

@@ -10,10 +10,12 @@ import pytest
 
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.core.model import SourceReady
 from backfill_assets.core.readiness import with_readiness
 from backfill_assets.state.environment import Promotion
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.ledger import Kind as Said
+from backfill_assets.watch.before_restating import before_restating
 from backfill_assets.watch.conclusion import Watched, conclude
 from backfill_assets.watch.freshness import seams
 from backfill_assets.watch.notice import NoticeKind
@@ -105,6 +107,33 @@ def test_runs_that_stopped(lookout: Lookout) -> None:
     late = replace(failed, kind=Said.INVALIDATED, reason="rows_ok", at=utc("2030-01-02"))
     lookout.world.control.ledger.append([late])
     assert "the last try failed: rows_ok" in lookout.said(NoticeKind.STALE)[0]
+
+
+def test_days_that_a_source_is_not_ready_for(tmp_path: Path) -> None:
+    """No routine run builds them: whoever is sent to one is told what it waits for; once they are, to a run."""
+    ten_days(tmp_path / "raw")
+    lookout = Lookout(a_model("daily", "raw"), source=replace(delta(tmp_path / "raw"), ready=SourceReady()))
+    lookout.world.ready_until = {"raw": utc("2024-01-09")}
+    lookout.release()
+    lookout.now = utc("2024-01-13T08:00")
+    [behind] = [n for n in lookout.notices() if n.kind is NoticeKind.FIRST_RUN]
+    assert str(behind.intervals) == "2024-01-09..2024-01-11" and behind.remedy == "backfill routine", "the ninth is"
+    lookout.world.ready_until = {"raw": utc("2024-01-10")}
+    lookout.release()
+    [behind] = [n for n in lookout.notices() if n.model == "daily"]
+    assert str(behind.intervals) == "2024-01-10..2024-01-11"
+    assert behind.what.endswith("; raw is not ready from 2024-01-10 10:00 UTC on"), behind.what
+    assert behind.remedy == "wait until there is a row of a later time, then backfill routine"
+
+
+def test_what_is_shown_beside_what_is_looked_at(lookout: Lookout) -> None:
+    """A restatement needs the published code of what its model reads, whether that was looked at or not."""
+    look = lookout.look()
+    reader = replace(look.environment, pointers={"reader": look.environment.pointers["reader"]})
+    some = replace(look, environment=reader, fingerprints={**look.fingerprints, "daily": "newer"})
+    assert before_restating(some, ["reader"]) == ""
+    beside = replace(some, beside={"daily": look.environment.versions["daily"]})
+    assert before_restating(beside, ["reader"]) == "promote or take back the newer code of daily; then "
 
 
 def test_a_week_that_waits_for_its_last_days(tmp_path: Path) -> None:
