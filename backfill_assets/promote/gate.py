@@ -51,6 +51,7 @@ from backfill_assets.promote.consent import (
 )
 from backfill_assets.promote.mismatches import Mismatch, mismatches
 from backfill_assets.promote.obstacle import Obstacle
+from backfill_assets.sql.types import in_yaml, same_type
 from backfill_assets.state.ledger import Coverage, read_version
 from backfill_assets.state.proofs import Finding
 from backfill_assets.state.required_approvals import merged_roles, titled
@@ -258,6 +259,24 @@ def of_one_type(case: Case) -> Iterator[Obstacle]:
                 intervals=each.intervals,
                 remedy=_one_type(case, each),
             )
+
+
+def as_declared(case: Case) -> Iterator[Obstacle]:
+    """The columns of a version that is shown anew have the types that its header says by now: what reads it, and the
+    plans of its readers' changes, go by these."""
+    for pointer in case.pointers if case.purpose is Purpose.PROMOTION else ():
+        name, version = pointer.model, pointer.version
+        if case.project.fingerprints.get(name) != version or case.environment.versions.get(name) == version:
+            continue
+        kinds = {column.lower(): kind for column, kind in pointer.columns}
+        for column, declared in case.project.models[name].promised.items():
+            if (kind := kinds.get(column.lower())) and not same_type(kind, declared):
+                yield Obstacle(
+                    model=name,
+                    what=f"column {column} is declared {declared}, and was built as {kind}:",
+                    intervals=pointer.covers,
+                    remedy=f"write `type: {in_yaml(kind)}`; or let the code give {declared}, then backfill apply",
+                )
 
 
 def fits_together(case: Case) -> Iterator[Obstacle]:
@@ -471,7 +490,7 @@ def _vouched_beside(case: Case) -> set[tuple[str, str]]:
 
 _ROWS: tuple[Rule, ...] = (
     built, audited, with_rows, from_rows, of_shown_rows, of_newest_rows, of_known_sources, nothing_lost,
-    of_one_type, fits_together,
+    of_one_type, as_declared, fits_together,
 )  # fmt: skip
 """What holds of everything that is shown."""
 HISTORY: tuple[Rule, ...] = (

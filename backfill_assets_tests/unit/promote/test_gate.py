@@ -175,6 +175,18 @@ def test_a_model_without_an_interval_in_the_range_is_left_alone() -> None:
     assert [p.model for p in verdict.pointers] == ["a"]
 
 
+def test_a_type_that_the_header_does_not_say_any_more() -> None:
+    """It was built as something else: not shown anew; what is shown so is told by plans."""
+    for declared in ("double", "int"):
+        project = a_project(replace(A, promised={"ID": declared, "ds": "date", "gone": "string"}))
+        [found] = ask(project, {"a": GREEN}).obstacles
+        assert found.what == f"column ID is declared {declared}, and was built as bigint:"
+        assert found.intervals == GREEN.green and found.remedy.startswith("write `type: bigint`; or ")
+        shown = a_pointer("a", "a-1", days("01", "05"), commit=7)
+        assert ask(project, {"a": GREEN}, shown).open, "more days of what is shown"
+    assert ask(a_project(replace(A, promised={"ID": "bigint"})), {"a": GREEN}).open
+
+
 def test_a_downstream_left_behind_is_in_the_way() -> None:
     """b was built from a-1; promoting a-2 alone would show it beside rows that it was not computed from."""
     project = a_project(A, B, versions={"a": "2", "b": "2"})
