@@ -65,6 +65,9 @@ WHERE c.ds >= :start AND c.ds < :end
 """
 
 
+NOT_YET = "not expected until each day's folder has `_SUCCESS`"
+
+
 def orders(root: Path, day: int, count: int, *, complete: bool) -> None:
     folder = root / "data" / "orders" / f"ds=2024-01-{day:02}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -113,8 +116,9 @@ def test_days_that_are_not_complete_wait(spark: SparkSession, tmp_path: Path, en
     first = shown(root, environment)
     assert first == {day: of for day, of in expected(root).items() if day < date(2024, 1, 3)}
     said = " ".join(backfill_here("plan", project=root).out.split())
-    assert "raw.orders is not ready for 5 days of revenue, 2024-01-05..2024-01-09: not expected until then" in said
+    assert f"raw.orders is not ready for 5 days of revenue, 2024-01-05..2024-01-09: {NOT_YET}" in said
     assert "raw.clicks is not ready for 7 days of clicks" in said
+    assert "until there is a row of a later time" in said
 
     clicks(tmp_path, "2024-01-03T23:59:59", "2024-01-04T12:00", "2024-01-05T00:00")
     done = extend(Context.open(root))
@@ -124,11 +128,12 @@ def test_days_that_are_not_complete_wait(spark: SparkSession, tmp_path: Path, en
         "both": "2024-01-03..2024-01-04",
     }
     orders(tmp_path, 5, 7, complete=True)
+    orders(tmp_path, 7, 3, complete=True)  # the sixth has not come, and there is nothing of it
     clicks(tmp_path, "2024-01-05T08:00", "2024-01-06T00:00:01")
     routine = backfill_here("routine", project=root)
     assert routine.code == 0, routine.err
     said = " ".join(routine.out.split())
-    assert "raw.orders is not ready for 4 days of revenue, 2024-01-06..2024-01-09: not expected until then" in said
+    assert f"raw.orders is not ready for 4 days of revenue, 2024-01-06..2024-01-09: {NOT_YET}" in said
     assert shown(root, environment) == {day: of for day, of in expected(root).items() if day < date(2024, 1, 6)}
 
     (root / "data" / "orders" / "ds=2024-01-02" / "_SUCCESS").unlink()
