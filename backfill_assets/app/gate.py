@@ -35,7 +35,7 @@ def obstacles_ahead(context: Context, plan: Plan, facts: Facts) -> tuple[Obstacl
 
     What preflight misses is not among it (`preflight`).
     """
-    if not plan.work or not any(isinstance(s, Promote) for s in plan.stages):
+    if not (plan.work or plan.blocked) or not any(isinstance(s, Promote) for s in plan.stages):
         return ()
     with suppress(StateError):  # what cannot be read is the gate's to say, when somebody promotes
         cases = cases_of(context, facts)

@@ -12,7 +12,7 @@ from backfill_assets.state.environment import Environment
 from backfill_assets.state.versions import Version
 
 _DECIDING = (
-    "files", "cadence", "time_column", "lookback", "spark", "write", "dedupe", "grain", "updated_at", "code_version",
+    "cadence", "time_column", "lookback", "spark", "write", "dedupe", "grain", "updated_at", "code_version",
 )  # fmt: skip
 """What of a header decides rows."""
 UNTOLD = "its code, or the columns of what it reads, changed"

@@ -56,11 +56,12 @@ def reasons(
     if not changed:
         return tuple(found)
     around = tuple(why for why in itself.around if not (touched and why == UNTOLD)) if itself else ()
-    if touched or (around and not (itself and itself.code)):
+    if (touched or around) and not (itself and itself.code):
         return (*around, *found)
     if itself and not itself.code:
         return (AS_WRITTEN, *around, *found)
-    whole = (f"{_whole(project, name)}: it is compared as a whole",) if name in project.whole else ()
+    alone = name in project.whole and not touched
+    whole = (f"{_whole(project, name)}: it is compared as a whole",) if alone else ()
     return (OWN_CODE, *whole, *around, *found)
 
 

@@ -180,7 +180,8 @@ def _check(record: PlanRecord, about: ApprovalSubject, owners: tuple[str, ...], 
             raise PlanError(
                 f"there is no finding {name} to accept",
                 why=f"found was: {', '.join(known) or 'nothing'}",
-                fix="see `backfill approve --prepare` for what is asked",
+                fix=f"backfill approve {record.id} --prepare says what is asked; where nothing is compared yet with "
+                "what is shown by now, backfill apply does that",
             )
         if not reason.strip():
             raise PlanError(

@@ -68,15 +68,16 @@ def test_both_are_said(tmp_path: Path, old: str, new: str) -> None:
     assert planned(root).because["daily"] == ("its own code changed", TYPE)
 
 
-def test_files_and_zones_are_its_code() -> None:
-    """What a helper says, and where its days begin, is in the record, and no part of the model's own text."""
+def test_its_text_and_zone_are_its_code() -> None:
+    """The digest of its text is of its helpers' as well, without comments: what its files say beside that is none."""
     model = a_model("m", language="python", text="x", files={"lib/p.py": "x = 1"})
     definition = {**to_definition(model), "project": {"sources": {}, "spark": {}}}
     then = Version(model="m", version="m-0", upstream={}, columns=(), definition=definition, created=NOW)
     shown = environment(m="m-0")
     for now, code in (
         (model, False),
-        (replace(model, files={"lib/p.py": "x = 2"}), True),
+        (replace(model, files={"lib/p.py": "x = 1  # one"}), False),
+        (replace(model, text="y", files={"lib/p.py": "x = 2"}), True),
         (replace(model, time_zone="Europe/Berlin"), True),
     ):
         assert own_changes(a_project(now), shown, {"m": then})["m"].code == code
@@ -115,6 +116,24 @@ def test_letters_of_what_it_reads(tmp_path: Path) -> None:
     assert planned(tmp_path).because["b"][0] == AS_WRITTEN
     (tmp_path / "models" / "b.sql").write_text(header + second.replace("AS j", "AS j, 1 AS n"))
     assert planned(tmp_path).because["b"][0] == OWN_CODE
+
+
+def test_an_edit_beside_a_change_of_what_it_reads(tmp_path: Path) -> None:
+    """Both are told: an edit that rides along is no smaller one."""
+    header = "/*\nstart: 2024-01-01\nowner: ana@example.com\ngrain: [ds]\n*/\n"
+    first = "SELECT CAST(at AS DATE) AS ds, max(amount) AS most FROM raw.events WHERE at >= :start AND at < :end\n"
+    first += "GROUP BY 1\n"
+    second = "SELECT ds, most * 2 AS twice FROM a WHERE ds >= :start AND ds < :end\n"
+    write_events(tmp_path, days=2)
+    write_project(tmp_path, {"a.sql": header + first, "b.sql": header + second}, clock="2024-01-03")
+    released(tmp_path)
+    (tmp_path / "models" / "a.sql").write_text(header + first.replace("max(amount)", "max(amount) + 1"))
+    reads = "reads a.most for twice"
+    assert planned(tmp_path).because["b"] == (reads,)
+    (tmp_path / "models" / "b.sql").write_text(header + second.replace("* 2", "*   2 /* as before */"))
+    assert planned(tmp_path).because["b"] == (reads,)
+    (tmp_path / "models" / "b.sql").write_text(header + second.replace("* 2", "* 3"))
+    assert planned(tmp_path).because["b"] == (OWN_CODE, reads)
 
 
 def test_columns_that_come_are_read_by_a_star(tmp_path: Path) -> None:

@@ -413,3 +413,25 @@ def test_what_is_late_in_a_promotion_beside_other_models(tmp_path: Path) -> None
     late(root)
     [notice] = promote_plan(unsparked(root, user="dev"), plan=plan).late
     assert notice.model == "base" and "newer code" not in notice.remedy
+
+
+def test_what_waits_for_a_model_that_is_not_selected(tmp_path: Path) -> None:
+    """The gate is forecast also when all that can be built is: what waits is not shown beside what moves."""
+    join = MIDDLE.replace("FROM base WHERE", "FROM base LEFT ANTI JOIN other USING (ds, kind) WHERE")
+    models = {"first.sql": BASE, "base.sql": MIDDLE.replace("FROM base ", "FROM first "), "other.sql": BASE}
+    write_events(tmp_path, days=2)
+    root = promoted(write_project(tmp_path, {**models, "both.sql": join}, clock="2024-01-03"))
+    edit(root, "first", "sum(amount)", "sum(amount) + 1")
+    write_events(tmp_path, days=3)
+    settings = root / "backfill.yml"
+    settings.write_text(settings.read_text().replace("2024-01-03", "2024-01-04"))
+    request = Request(select=("first", "base", "both"))
+    place = unsparked(root)
+    before = obstacles_ahead(place, plan_request(place, request), place.facts())
+    applied(root, request)
+    place = unsparked(root)
+    plan = plan_request(place, request)
+    assert not plan.work and [b.model for b in plan.blocked] == ["both"]
+    after = obstacles_ahead(place, plan, place.facts())
+    assert [o.model for o in after] == [o.model for o in before] == ["both"]
+    assert "was built from base" in after[0].what
