@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -21,11 +21,10 @@ from backfill_assets.build.engine import Job, OneAlone
 from backfill_assets.core.intervals import Cadence, Interval
 from backfill_assets.core.model import Model
 from backfill_assets.core.segments import Segments
-from backfill_assets.core.wording import listed
 from backfill_assets.sql.batch_bound import may_depend_on_batch
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
 _ROWS = "bf_rows"
@@ -56,31 +55,19 @@ def one_alone(rows: JobRows, job: Job, warehouse: str, commit: int, batch: Inter
         if batch.holds(at):
             there[model.cadence.floor(at)] += count
     found, unsteady = None, dict[str, None]()
-    for one in _each_tried(rows, job, warehouse, commit, batch, +there):
-        found = one
-        unsteady |= dict.fromkeys(one.unsteady)
-        if not one.same:
+    for start in to_try(+there, batch, model.cadence, model.lookback):
+        one = Interval(start, model.cadence.shift(start, 1))
+        try:
+            found = _tried(rows, job, warehouse, commit, batch, one)
+        except Exception:
+            if start in there or died(f"compute {one} by itself") is not None:
+                raise
+            break  # what cannot be computed of nothing never is: batches have rows
+        unsteady |= dict.fromkeys(found.unsteady)
+        if not found.same:
             break
     check_pins(job)
     return found and replace(found, unsteady=tuple(unsteady))
-
-
-def _each_tried(
-    rows: JobRows, job: Job, warehouse: str, commit: int, batch: Interval, there: Mapping[datetime, int]
-) -> Iterator[OneAlone]:
-    """What the intervals to try have, one after the other: those with rows are computed side by side."""
-    model = job.model
-    units = [
-        Interval(start, model.cadence.shift(start, 1)) for start in to_try(there, batch, model.cadence, model.lookback)
-    ]
-    full, empty = ([unit for unit in units if (unit.start in there) is has] for has in (True, False))
-    yield from _tried(rows, job, warehouse, commit, batch, full)
-    try:
-        yield from _tried(rows, job, warehouse, commit, batch, empty)
-    except Exception:
-        if died(f"compute {listed(map(str, empty))} by itself") is not None:
-            raise
-        # What cannot be computed of nothing never is: batches have rows.
 
 
 def to_try(there: Mapping[datetime, int], batch: Interval, cadence: Cadence, lookback: int = 0) -> list[datetime]:
@@ -120,24 +107,17 @@ def to_try(there: Mapping[datetime, int], batch: Interval, cadence: Cadence, loo
     return [best, *more, *empty]
 
 
-def _tried(
-    rows: JobRows, job: Job, warehouse: str, commit: int, batch: Interval, units: Sequence[Interval]
-) -> Iterator[OneAlone]:
-    if not units:
-        return
+def _tried(rows: JobRows, job: Job, warehouse: str, commit: int, batch: Interval, one: Interval) -> OneAlone:
     model, session = job.model, rows.session(job)
-    tables = [Segments.of_table(job.version, commit, [unit]) for unit in units]
-    written = [model_frame(session, warehouse, model, table) for table in tables]
-    schema = written[0].schema
-    sums = _sums(session, [*written, *(_computed(rows, job, unit, unit) for unit in units)], model, schema)
-    for unit, kept, alone in zip(units, sums, sums[len(units) :], strict=False):
-        differ, unsteady = _differing(kept, alone), set[str]()
-        if differ:
-            unsteady = _differing(kept, *_sums(session, [_computed(rows, job, batch, unit)], model, schema))
-            differ -= unsteady
-        columns, others = (tuple(name for name in kept if name in some - {_ROWS}) for some in (differ, unsteady))
-        there = kept[_ROWS], alone[_ROWS] if differ else kept[_ROWS]
-        yield OneAlone(interval=unit, columns=columns, rows=there, unsteady=others)
+    written = model_frame(session, warehouse, model, Segments.of_table(job.version, commit, [one]))
+    sums = partial(_sums, model=model, schema=written.schema)
+    kept, alone = side_by_side(session, [partial(sums, of) for of in (written, _computed(rows, job, one, one))])
+    differ = _differing(kept, alone)
+    unsteady = _differing(kept, sums(_computed(rows, job, batch, one))) if differ else set[str]()
+    differ -= unsteady
+    columns, others = (tuple(name for name in kept if name in some - {_ROWS}) for some in (differ, unsteady))
+    there = kept[_ROWS], alone[_ROWS] if differ else kept[_ROWS]
+    return OneAlone(interval=one, columns=columns, rows=there, unsteady=others)
 
 
 def _computed(rows: JobRows, job: Job, batch: Interval, one: Interval) -> DataFrame:
@@ -147,19 +127,9 @@ def _computed(rows: JobRows, job: Job, batch: Interval, one: Interval) -> DataFr
     return frame.where(in_interval(job.model, one))
 
 
-def _sums(session: SparkSession, frames: Sequence[DataFrame], model: Model, schema: StructType) -> list[Sums]:
-    """Of the rows of each, as a table of this schema has them: how many they are, and of each column a sum that changes
-    with its values and with the keys that have them. Of floats within others, and of VARIANT, nothing is told."""
-    asked = [_summing(frame, model, schema) for frame in frames]  # an author's code is called by one thread
-    return side_by_side(session, [partial(_only, one) for one in asked])
-
-
-def _only(frame: DataFrame) -> Sums:
-    [row] = frame.collect()
-    return row.asDict()
-
-
-def _summing(frame: DataFrame, model: Model, schema: StructType) -> DataFrame:
+def _sums(frame: DataFrame, model: Model, schema: StructType) -> Sums:
+    """Of rows, as a table of this schema has them: how many they are, and of each column a sum that changes with its
+    values and with the keys that have them. Of floats within others, and of VARIANT, nothing is told."""
     from pyspark.sql import functions as F
 
     kinds = {f.name: f.dataType.simpleString() for f in schema.fields}
@@ -177,7 +147,8 @@ def _summing(frame: DataFrame, model: Model, schema: StructType) -> DataFrame:
             finite = F.when(F.isnan(there) | (F.abs(there) == float("inf")), None).otherwise(there.cast("double"))
             parts = [F.count(there), F.count(finite), F.sum(finite * weight), F.sum(F.abs(finite))]
             told.append(F.struct(*(part.alias(f"p{n}") for n, part in enumerate(parts))).alias(name))
-    return frame.agg(*told)
+    [found] = frame.agg(*told).collect()
+    return found.asDict()
 
 
 def _differing(one: Sums, other: Sums) -> set[str]:

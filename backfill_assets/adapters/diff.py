@@ -108,12 +108,12 @@ def _found(
         return side_by_side(session, [partial(ask, text) for text in texts])
 
     sides = both(question.compared)
-    held, [twice] = ask_all(by_day(query, *sides), repeated(query, *sides))
+    held = ask(by_day(query, *sides))
     found = cells(held, [])
     rows = max((row["bf_rows"] for row in held), default=0)
     partitions = max(int(session.conf.get(PARTITIONS) or 1), rows // ROWS_OF_A_PARTITION)
     session.conf.set(PARTITIONS, str(partitions))
-    unique = twice["bf_repeated"] == 0
+    unique = ask(repeated(query, *sides))[0]["bf_repeated"] == 0
     ranges, columns = question.compared, query.compared
     if unique and query.time in query.keys:
         days, columns = different(query, found)

@@ -316,9 +316,12 @@ class SourceReady:
         """What a time waits for.
 
         >>> SourceReady(file="_SUCCESS").awaited, SourceReady().awaited
-        ("until each day's folder has `_SUCCESS`", 'until there is a row of a later time')
+        ('until the folder of every day has `_SUCCESS` (`every_day`)', 'until there is a row of a later time')
         """
-        return f"until each day's folder has `{self.file}`" if self.file else "until there is a row of a later time"
+        if not self.file:
+            return "until there is a row of a later time"
+        which = "the folder of every day has" if self.every_day else "each folder has"
+        return f"until {which} `{self.file}`{' (`every_day`)' if self.every_day else ''}"
 
 
 def deciding_options(options: Mapping[str, str]) -> dict[str, str]:

@@ -104,12 +104,12 @@ def sources_not_ready(project: Project, facts: Facts, name: str, lost: Ranges) -
     """The sources, of the model or of those that it reads, that say of days which would be lost that not all of their
     rows are there, each with these: by now nothing computes them."""
     found: list[tuple[Source, Ranges]] = []
+    calendar = project.models[name].calendar
     for each in (name, *reach([name], lambda n: upstream_models(project, project.models[n]))):
         for source in (project.sources[u.name] for u in project.models[each].upstreams if u.name in project.sources):
             until = facts.sources.ready_until.get(source.name)
             if until is None:
                 continue
-            calendar = project.models[each].calendar
             if part := lost - lost.until(calendar.cadence.floor(calendar.days_over(until))):
                 found.append((source, part))
                 lost = lost - part

@@ -273,9 +273,10 @@ def as_declared(case: Case) -> Iterator[Obstacle]:
             if (kind := kinds.get(column.lower())) and not same_type(kind, declared):
                 yield Obstacle(
                     model=name,
-                    what=f"column {column} is declared {declared}, and was built as {kind}:",
-                    intervals=pointer.covers,
-                    remedy=f"write `type: {in_yaml(kind)}`; or let the code give {declared}, then backfill apply",
+                    what=f"column {column} is declared {declared}, and is {kind} in its rows of",
+                    intervals=pointer.covers - pointer.segments.of_other_logic(version).covers,
+                    remedy=f"write `type: {in_yaml(kind)}`, or leave it out; or let the code give {declared}, "
+                    "then backfill apply",
                 )
 
 

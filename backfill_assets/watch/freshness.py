@@ -110,12 +110,13 @@ def _behind(look: WatchFacts, bound: Project, model: Model, pointer: Pointer, la
     if why := _last_failure(look, model.name, pointer, lacking):
         what += f"; the last try failed: {why}"
     remedy = "backfill routine"
-    if not_ready := _ended(look, bound, model.name, lacking, look.ready):
+    not_ready, empty = (_ended(look, bound, model.name, lacking, ends) for ends in (look.ready, look.newest))
+    if not_ready and min(not_ready.values()) <= min(empty.values(), default=LATEST):
         first, are = min(not_ready, key=not_ready.__getitem__), "is" if len(not_ready) == 1 else "are"
         what += f"; {first_few(not_ready)} {are} not ready from {not_ready[first]:%Y-%m-%d %H:%M} UTC on"
         ready = look.project.sources[first].ready
         remedy = f"wait {ready.awaited}, then {remedy}" if ready else remedy
-    elif empty := _ended(look, bound, model.name, lacking, look.newest):
+    elif empty:
         since = max(empty.values())
         what += f"; there are no rows in {first_few(empty)} from {since:%Y-%m-%d %H:%M} UTC on"
         remedy = f"load {first_few(empty)}, then {remedy}"

@@ -72,7 +72,7 @@ GATE = (
     broken("as_declared", "promote/gate.py", "and not same_type(kind, declared):", "and False:", "promote/test_gate.py"),
     broken("not_ready: days that would be lost", "promote/gate.py", "in sources_not_ready(case.project, case.facts, w.model, left):", "in ():", "plan/test_bounds.py"),
     broken("ready: a day without a folder", "adapters/source_ready.py", "if ready.every_day else sorted(days)", "if False else sorted(days)", "adapters/test_source_ready.py"),
-    broken("watch: what a source is not ready for", "watch/freshness.py", "_ended(look, bound, model.name, lacking, look.ready)", "{}", "watch/test_watch.py"),
+    broken("watch: what a source is not ready for", "watch/freshness.py", "    if not_ready and min(", "    if not not_ready and min(", "watch/test_watch.py"),
     broken("watch: what is shown beside", "watch/before_restating.py", "{**look.beside, **look.environment.versions}", "look.environment.versions", "watch/test_watch.py"),
     broken("alone", "build/alone.py", "None if found.same else _refusal(job.model, batch, found)", "None", "build/test_alone.py"),
     broken("of_one_type: a column that is as it was", "promote/gate_forecast.py", "kept.get(c.name.lower(), c.type or \"\")", "c.type or \"\"", "promote/test_gate_forecast.py::test_an_inferred_type_says_nothing_of_a_column_that_is_as_it_was"),

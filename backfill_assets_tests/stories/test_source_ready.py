@@ -65,7 +65,7 @@ WHERE c.ds >= :start AND c.ds < :end
 """
 
 
-NOT_YET = "not expected until each day's folder has `_SUCCESS`"
+NOT_YET = "not expected until the folder of every day has `_SUCCESS` (`every_day`)"
 
 
 def orders(root: Path, day: int, count: int, *, complete: bool) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pydoc
 import re
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
+from backfill_assets.cli import doc_pages as doc_pages_module
 from backfill_assets.cli.app import app
 from backfill_assets.cli.doc_pages import doc_pages
 from backfill_assets.core.errors import UsageError
@@ -33,6 +36,14 @@ def test_a_page_is_its_markdown(name: str) -> None:
     assert [line for line in text.splitlines() if line.startswith("| `")] == [
         line for line in shown.splitlines() if line.startswith("| `")
     ]
+
+
+def test_a_page_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the pager."""
+    paged: list[str] = []
+    monkeypatch.setattr(doc_pages_module, "out", lambda: Console(force_terminal=True))
+    monkeypatch.setattr(pydoc, "pager", paged.append)
+    assert said("settings") == "" and paged[0].startswith("# Settings\n")
 
 
 def test_a_page_that_is_none() -> None:

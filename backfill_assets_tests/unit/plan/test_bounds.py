@@ -17,6 +17,7 @@ from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.model import Source, SourceReady
 from backfill_assets.plan.bounds import CutOff, bounded
+from backfill_assets.plan.left_out import sources_not_ready
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.promote.promote import promote
 from backfill_assets_tests.fakes import NOW, World, a_model, a_project, days, gated, ranges
@@ -245,10 +246,21 @@ def test_a_new_version_waits_for_a_source_that_took_its_word_back(zone: str) -> 
             name,
             "raw is not ready for days that are shown: prod would lose",
             ranges(Interval(first, end)),
-            "wait until each day's folder has `_SUCCESS`, then backfill apply",
+            "wait until the folder of every day has `_SUCCESS` (`every_day`), then backfill apply",
         )
         for name in ("d", "r")
     ]
+
+
+def test_a_week_of_days_that_are_not_ready() -> None:
+    """All of it waits for the first of them."""
+    world = World(a_model("d", "raw"), a_model("w", "d", cadence=Cadence.WEEKLY))
+    raw = Source(name="raw", path="raw", time_column="ds", file=Path("sources.yml"), ready=SourceReady(file="_SUCCESS"))
+    world.project = replace(world.project, sources={"raw": raw})
+    world.ready_until = {"raw": utc("2024-01-05")}
+    week = ranges(days("01", "07"))
+    assert sources_not_ready(world.project, world.facts(), "w", week) == ((raw, week),)
+    assert sources_not_ready(world.project, world.facts(), "d", week) == ((raw, ranges(days("05", "07"))),)
 
 
 def test_a_range_without_any_rows_is_an_error() -> None:

@@ -16,7 +16,7 @@ from deltalake import write_deltalake
 from backfill_assets.core.consumer import Bound, ModelUse
 from backfill_assets.core.errors import ProjectError
 from backfill_assets.core.intervals import Cadence, utc
-from backfill_assets.core.model import Column, ColumnRef, Terms, Upstream
+from backfill_assets.core.model import Column, ColumnRef, SourceReady, Terms, Upstream
 from backfill_assets.project.loader import load_project
 from backfill_assets.project.stored import from_definition, to_definition
 from backfill_assets_tests.unit.project.helpers import EVENTS, PYTHON, REPORT, SOURCES, project, sql
@@ -107,6 +107,24 @@ def test_sources_say_where_they_are(tmp_path: Path) -> None:
     assert sources["raw.ad_events"].path == str((tmp_path / "data/ad_events").resolve())
     assert (sources["raw.ad_events"].freshness_hours, sources["raw.ad_events"].options) == (36.0, {"header": "true"})
     assert sources["clicks"].columns == (Column(name="id", type="bigint"), Column(name="at", type="string"))
+
+
+def test_how_a_source_says_that_it_is_ready(tmp_path: Path) -> None:
+    said = {
+        "a": "{file: _SUCCESS}",
+        "b": "{file: _SUCCESS, every_day: false}",
+        "c": "later_rows",
+    }
+    entries = (
+        f"  - {{name: {n}, format: parquet, path: data/{n}, time_column: ds, columns: {{ds: date}}, ready: {text}}}\n"
+        for n, text in said.items()
+    )
+    sources = load_project(project(tmp_path, sources="sources:\n" + "".join(entries))).sources
+    assert {name: source.ready for name, source in sources.items()} == {
+        "a": SourceReady(file="_SUCCESS", every_day=True),
+        "b": SourceReady(file="_SUCCESS", every_day=False),
+        "c": SourceReady(),
+    }
 
 
 def test_all_of_a_consumer(tmp_path: Path) -> None:

@@ -13,7 +13,9 @@ from backfill_assets.core.model import Override, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.facts import Facts, Tables
 from backfill_assets.plan.stages import Request
-from backfill_assets.promote.gate import Verdict
+from backfill_assets.promote.case import Case, Purpose
+from backfill_assets.promote.gate import Verdict, as_declared
+from backfill_assets.promote.proposal import propose
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.versions import Version
@@ -49,7 +51,12 @@ def ask(
     request: Request | None = None,
     heads: int = 7,
 ) -> Verdict:
-    facts = Facts(
+    facts = facts_of(project, coverage, *shown, heads=heads)
+    return gated(project, facts, RECORDS, request or Request(), models or tuple(project.models))
+
+
+def facts_of(project: Project, coverage: Mapping[str, Coverage], *shown: Pointer, heads: int = 7) -> Facts:
+    return Facts(
         now=NOW,
         environment=Environment(name="prod", revision=0, pointers={p.model: p for p in shown}, releases={}),
         tables=Tables(
@@ -57,7 +64,6 @@ def ask(
             heads=dict.fromkeys(project.models, heads),
         ),
     )
-    return gated(project, facts, RECORDS, request or Request(), models or tuple(project.models))
 
 
 def obstacles(verdict: Verdict) -> list[tuple[str, str]]:
@@ -180,11 +186,18 @@ def test_a_type_that_the_header_does_not_say_any_more() -> None:
     for declared in ("double", "int"):
         project = a_project(replace(A, promised={"ID": declared, "ds": "date", "gone": "string"}))
         [found] = ask(project, {"a": GREEN}).obstacles
-        assert found.what == f"column ID is declared {declared}, and was built as bigint:"
-        assert found.intervals == GREEN.green and found.remedy.startswith("write `type: bigint`; or ")
+        assert found.what == f"column ID is declared {declared}, and is bigint in its rows of"
+        assert found.intervals == GREEN.green and found.remedy.startswith("write `type: bigint`, or ")
         shown = a_pointer("a", "a-1", days("01", "05"), commit=7)
         assert ask(project, {"a": GREEN}, shown).open, "more days of what is shown"
-    assert ask(a_project(replace(A, promised={"ID": "bigint"})), {"a": GREEN}).open
+        facts = facts_of(project, {"a": GREEN})
+        wanted = propose(facts.bounded(project), facts, RECORDS, Request(), ("a",), None)
+        case = Case(project=project, facts=facts, versions=RECORDS, wanted=wanted)
+        assert [*as_declared(case)] and not [*as_declared(replace(case, purpose=Purpose.ROLLBACK))]
+        other = replace(case, project=replace(project, fingerprints={"a": "a-2"}))
+        assert not [*as_declared(other)], "a header of now says nothing of other code"
+    for same in ("bigint", "BIGINT"):
+        assert ask(a_project(replace(A, promised={"ID": same})), {"a": GREEN}).open
 
 
 def test_a_downstream_left_behind_is_in_the_way() -> None:

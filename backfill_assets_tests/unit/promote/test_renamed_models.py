@@ -18,13 +18,14 @@ from backfill_assets.app.preview import preview
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.rollback import roll_back
 from backfill_assets.app.routine import published_context
-from backfill_assets.app.watch import find_late, watch_environment
+from backfill_assets.app.watch import find_late, find_late_moves, watch_environment
 from backfill_assets.build.ledger_edits import withdraw
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Interval
 from backfill_assets.plan.stages import Request
 from backfill_assets.plan.stale_inputs import stale_inputs
 from backfill_assets.state.text_checks import TextCheck
+from backfill_assets.watch.facts import WatchFacts
 from backfill_assets_tests.fakes import days
 from backfill_assets_tests.projects import DAILY, RUNNING, say_yes, write_events, write_project
 from backfill_assets_tests.unsparked import build, promoted, prove, unsparked
@@ -399,7 +400,7 @@ def test_a_promotion_of_rows_that_are_older_than_their_source(tmp_path: Path) ->
     assert [n.model for n in find_late(place, place.facts())] == ["daily"]
 
 
-def test_what_is_late_in_a_promotion_beside_other_models(tmp_path: Path) -> None:
+def test_what_is_late_in_a_promotion_beside_other_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that moves along also reads a model that stays as it is."""
     write_events(tmp_path, days=2)
     both = MIDDLE.replace("FROM base WHERE", "FROM base LEFT ANTI JOIN other USING (ds, kind) WHERE")
@@ -413,6 +414,11 @@ def test_what_is_late_in_a_promotion_beside_other_models(tmp_path: Path) -> None
     late(root)
     [notice] = promote_plan(unsparked(root, user="dev"), plan=plan).late
     assert notice.model == "base" and "newer code" not in notice.remedy
+    place, looks = unsparked(root), list[WatchFacts]()
+    prod = place.control.environments.read("prod")
+    monkeypatch.setattr("backfill_assets.app.watch.late_sources", lambda look: looks.append(look) or ())
+    find_late_moves(place, place.facts(), prod, {name: prod.pointers[name].covers for name in ("base", "both")})
+    assert looks[0].beside == {"other": prod.versions["other"]}, "it is known of what it looks at no further"
 
 
 def test_what_waits_for_a_model_that_is_not_selected(tmp_path: Path) -> None:

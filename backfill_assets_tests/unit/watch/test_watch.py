@@ -17,7 +17,7 @@ from backfill_assets.state.ledger import Entry
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.watch.before_restating import before_restating
 from backfill_assets.watch.conclusion import Watched, conclude
-from backfill_assets.watch.freshness import seams
+from backfill_assets.watch.freshness import freshness, seams
 from backfill_assets.watch.notice import NoticeKind
 from backfill_assets.watch.watch import read_source_facts, watch
 from backfill_assets_tests.fakes import Cell, a_model, a_pointer, days
@@ -124,6 +124,11 @@ def test_days_that_a_source_is_not_ready_for(tmp_path: Path) -> None:
     assert str(behind.intervals) == "2024-01-10..2024-01-11"
     assert behind.what.endswith("; raw is not ready from 2024-01-10 10:00 UTC on"), behind.what
     assert behind.remedy == "wait until there is a row of a later time, then backfill routine"
+    look = lookout.look()
+    ready, newest = utc("2024-01-10T09:00"), utc("2024-01-10T10:00")
+    for first in (replace(look, ready={"raw": ready}), replace(look, ready={"raw": newest}, newest={"raw": ready})):
+        [behind] = [n for n in freshness(first) if n.model == "daily"]
+        assert "raw from 2024-01-10 09:00" in behind.what or "raw is not ready from 2024-01-10 09:00" in behind.what
 
 
 def test_what_is_shown_beside_what_is_looked_at(lookout: Lookout) -> None:
