@@ -119,8 +119,8 @@ def test_how_a_source_says_that_it_is_ready(tmp_path: Path) -> None:
         f"  - {{name: {n}, format: parquet, path: data/{n}, time_column: ds, columns: {{ds: date}}, ready: {text}}}\n"
         for n, text in said.items()
     )
-    sources = load_project(project(tmp_path, sources="sources:\n" + "".join(entries))).sources
-    assert {name: source.ready for name, source in sources.items()} == {
+    sources = load_project(project(tmp_path, sources=SOURCES + "".join(entries))).sources
+    assert {name: sources[name].ready for name in said} == {
         "a": SourceReady(file="_SUCCESS", every_day=True),
         "b": SourceReady(file="_SUCCESS", every_day=False),
         "c": SourceReady(),
