@@ -299,6 +299,7 @@ WITHOUT_JOB: Mapping[str, str] = {
     "session": "a run has its own Spark session",
     "ui": "it starts Dagster",
     "doctor": "it is for a machine on which something does not start; `verify` reads the warehouse",
+    "docs": "it prints pages of the package, which a run would keep",
     "init": "it makes a project, before Dagster can load one",
     "demo": "it makes a project, before Dagster can load one",
 }
