@@ -104,9 +104,6 @@ def _found(
     def ask(text: str | None) -> list[dict[str, Any]]:
         return [row.asDict() for row in session.sql(text).collect()] if text else []
 
-    def ask_all(*texts: str | None) -> list[list[dict[str, Any]]]:
-        return side_by_side(session, [partial(ask, text) for text in texts])
-
     sides = both(question.compared)
     held = ask(by_day(query, *sides))
     found = cells(held, [])
@@ -128,8 +125,8 @@ def _found(
         percentiles(query, *sides, moves, days=True, one_in=one_in),
         *(by_slice(query, number, *sides, moves) for number in range(len(query.slices))),
     )
-    for rows_of_one in ask_all(*more):
-        held += rows_of_one
+    for told_by_one in side_by_side(session, [partial(ask, text) for text in more]):
+        held += told_by_one
     found = cells(held, came)
     asked = chosen(query, found, spread)
     return found, moves, told(query, asked, ask(counted(query, *sides, asked, one_in)), one_in)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 T = TypeVar("T")
-AT_ONCE = 4
+_AT_ONCE = 4
 """More of them wait for the same cores."""
 
 
@@ -20,7 +20,7 @@ def side_by_side(session: SparkSession, asks: Sequence[Callable[[], T]]) -> list
     wait for them ends all that the session computes."""
     if len(asks) < 2:
         return [ask() for ask in asks]
-    with ThreadPoolExecutor(min(len(asks), AT_ONCE), thread_name_prefix="ask") as pool:
+    with ThreadPoolExecutor(min(len(asks), _AT_ONCE), thread_name_prefix="ask") as pool:
         asked = [pool.submit(ask) for ask in asks]
         try:
             return [one.result() for one in asked]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import pydoc
 import re
-from difflib import get_close_matches
 from pathlib import Path
 
 from backfill_assets.cli.terminal import echo, grid, out
 from backfill_assets.core.errors import SettingsError, UsageError
+from backfill_assets.core.wording import did_you_mean
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _FOLDERS = (_PACKAGE / "_docs", _PACKAGE.parent / "docs")
@@ -40,9 +40,8 @@ def print_docs(page: str | None) -> None:
         return
     name = page.partition("#")[0].removeprefix("docs/").removesuffix(".md")
     if name not in pages:
-        near = get_close_matches(name, pages, n=3)
-        fix = f"did you mean {' or '.join(near)}? " if near else ""
-        raise UsageError(f"there is no page {page}", fix=f"{fix}backfill docs lists them all")
+        fix = did_you_mean(name, pages, "backfill docs lists them all", quote="")
+        raise UsageError(f"there is no page {page}", fix=fix)
     text = _text(pages[name]).rstrip()
     if not out().is_terminal:
         echo(text)

@@ -320,8 +320,9 @@ class SourceReady:
         """
         if not self.file:
             return "until there is a row of a later time"
-        which = "the folder of every day has" if self.every_day else "each folder has"
-        return f"until {which} `{self.file}`{' (`every_day`)' if self.every_day else ''}"
+        if not self.every_day:
+            return f"until each folder has `{self.file}`"
+        return f"until the folder of every day has `{self.file}` (`every_day`)"
 
 
 def deciding_options(options: Mapping[str, str]) -> dict[str, str]:
