@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from backfill_assets.core.errors import PromotionError
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.select import one_of
 from backfill_assets.state.environment import Environment
+from backfill_assets.state.last_change import Change, last_change, last_rollback
 from backfill_assets.state.releases import NOTHING_SHOWN, Release, before_all, find_release, shown_at
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """A release that did more than routine runs do, and the one before it."""
-
-    before: Release
-    last: Release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,24 +69,6 @@ def find_older(releases: Sequence[Release], name: str | None, models: Collection
         why="its first release is what is shown, and new intervals" if releases else "there was no release yet",
         fix="see `backfill releases`",
     )
-
-
-def last_change(releases: Sequence[Release], models: Collection[str] = ()) -> Change | None:
-    """The last release that did more than routine runs do."""
-    for before, last in reversed(list(pairwise(releases))):
-        if not last.settling and any(not m.growth and (not models or m.model in models) for m in last.moves):
-            return Change(before=before, last=last)
-    return None
-
-
-def last_rollback(releases: Sequence[Release], models: Collection[str] = ()) -> Change | None:
-    """The last change where it is a rollback; not one that undid another, nor one that took models out."""
-    change = last_change(releases, models)
-    if change is None or change.last.back_to in ("", NOTHING_SHOWN):
-        return None
-    earlier = last_change(releases[: releases.index(change.last)], models)
-    undoes = earlier is not None and earlier.last.back_to and earlier.before.id == change.last.back_to
-    return None if undoes else change
 
 
 def _refuse_code(project: Project, seen: Environment, chosen: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.control import Control
+from backfill_assets.state.last_change import undone_by
 from backfill_assets.state.releases import Release
 from backfill_assets.state.rules import RulesKind, RulesRecord, newest_rules
 from backfill_assets.state.versions import Version
@@ -38,7 +39,7 @@ class Settling:
     reach: Mapping[str, timedelta] = field(default_factory=dict[str, timedelta])
     """Model → its window: how far back rows that come now may belong."""
     went_back: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
-    """Model → what a rollback has put there, and nobody has changed since: it stays."""
+    """Model → what a rollback has put there, and nobody has changed since, or undone: it stays."""
 
     def provisional(self, model: str, calendar: Calendar, shown: Ranges) -> Ranges:
         """What of a model's shown intervals is not settled; what somebody has gone back to stays as it is."""
@@ -139,11 +140,21 @@ def _rules_of(release: Release) -> int:
 
 
 def _went_back(releases: Sequence[Release]) -> dict[str, Ranges]:
+    """Whoever undoes a rollback goes back to what was gone back to before it, and to nothing else."""
     found: dict[str, Ranges] = {}
+    before: dict[str, Mapping[str, Ranges]] = {}
     for release in releases:
+        undone = None
+        if release.back_to:
+            before[release.id] = dict(found)
+            undone = undone_by(release, releases, {m.model for m in release.moves})
         for move in release.moves:
-            if move.compaction:
+            known = found.get(move.model, NOTHING)
+            if move.compaction or not (known or release.back_to):  # nothing is there to be changed
                 continue
-            if (before := found.get(move.model, NOTHING)) or release.back_to:  # else nothing is there to be changed
-                found[move.model] = before | move.again if release.back_to else before - move.again
+            again = move.again
+            stays = again if release.back_to else NOTHING
+            if undone is not None:
+                stays = again & before[undone.id].get(move.model, NOTHING)
+            found[move.model] = (known - again) | stays
     return {model: ranges for model, ranges in found.items() if ranges}

@@ -8,11 +8,11 @@ from backfill_assets_tests.mutations.mutation import broken
 ROLLBACK = (
     broken("views: a cutover fits what altering takes", "promote/promote.py", "max(spare * 2, took * 1.5)", "spare * 2", "promote/test_promote.py::test_a_cutover_fits_what_altering_takes"),
     broken("views: the commit is well before the cutover", "promote/promote.py", "raise _LateError\n\n        with", "pass\n\n        with", "promote/test_promote.py::test_a_commit_that_would_come_after_the_cutover_waits_for_a_later_one"),
-    broken("a rollback goes to before the last change", "promote/rollback_target.py", "not last.settling and any(not m.growth and (not models", "any((not models", "promote/test_rollback.py"),
+    broken("a rollback goes to before the last change", "state/last_change.py", "not last.settling and any(not m.growth and (not models", "any((not models", "promote/test_rollback.py"),
     broken("a rollback that is run again", "promote/rollback_target.py", "done = back if release is None else None", "done = None", "promote/test_rollback.py::test_back_and_forth"),
     broken("a rollback that is run again is not carried out", "app/rollback.py", "    if ahead.done:\n", "    if False:\n", "promote/test_built_anew.py::test_it_is_rolled_back_once"),
     broken("a rollback of some models is not all of it", "promote/rollback.py", "            raise _in_part(", "            _in_part(", "promote/test_rollback.py::test_a_rollback_of_some_models"),
-    broken("undoing a rollback is no rollback to run again", "promote/rollback_target.py", "return None if undoes else change", "return change", "promote/test_rollback.py::test_back_and_forth"),
+    broken("undoing a rollback is no rollback to run again", "state/last_change.py", "return None if undone_by(change.last, releases, models) else change", "return change", "promote/test_rollback.py::test_back_and_forth"),
     broken("undoing a rollback leaves what settled", "promote/rollback_target.py", "chosen=chosen, exact=bool(chosen), done=done)", "chosen=chosen, exact=exact, done=done)", "promote/test_rollback.py::test_what_routine_runs_settled_stays"),
     broken("what a restatement replaced is not held back", "app/watch.py", "- seen.get((name, version), NOTHING)", "- NOTHING", "promote/test_built_anew.py::test_what_a_restatement_replaced_is_not_held_back"),
     broken("a lost table is not made anew", "build/version_tables.py", "    if head < 0:\n", "    if False:\n", "build/test_lost_tables.py"),

@@ -101,7 +101,12 @@ class Oracle:
     computed_from: Callable[[int], int] = lambda _: 0
     """How far the source was when rows were computed."""
     went_back: set[tuple[str, datetime]] = field(default_factory=set[tuple[str, datetime]])
-    """The days that somebody has gone back with, and nobody changed since."""
+    """The days that somebody has gone back with, and nobody changed since, or undid."""
+    before_back: tuple[str, set[tuple[str, datetime]]] | None = None
+    """Since somebody went back, and did not undo that, as long as nobody decides on anything else: the release before,
+    and `went_back` then."""
+    newest: str = ""
+    """The release that was made last."""
     problems: list[str] = field(default_factory=list[str])
 
     def look(self) -> None:
@@ -151,15 +156,29 @@ class Oracle:
                 readers = {**now_said.readers, **then.readers}
                 self.names[name] = Names(now_said.owner, now_said.validation or then.validation, readers)
         shown_again = {at for at in now if at[0] in back}  # somebody decided so, also with the rows that it had
-        self.went_back = (
-            self.went_back | set(others) if target is not None else self.went_back - set(others) - shown_again
-        )
+        if others or shown_again:
+            self._go_back(set(others), bool(decided), shown_again)
         for name in {name for name, _ in self.shown} - names:
             self.out_of_sight[name] = {at: seen for at, seen in self.shown.items() if at[0] == name}
         self.lost |= {at: seen for at, seen in self.shown.items() if at[0] in names and at not in now}
         self.shown = now
         if made := control.releases.all("prod"):
             self.releases.setdefault(made[-1].id, now)
+            self.newest = made[-1].id
+
+    def _go_back(
+        self, others: set[tuple[str, datetime]], decided: bool, shown_again: set[tuple[str, datetime]]
+    ) -> None:
+        """Note what somebody has gone back with by this commit; undone, it is as it was before."""
+        before, there = self.went_back, self.before_back
+        if not self.going_back_to:
+            self.went_back = before - others - shown_again
+            if decided or shown_again:
+                self.before_back = None
+        elif there is not None and there[0] == self.going_back_to[-1]:
+            self.went_back, self.before_back = (before - others) | (there[1] & others), None
+        else:
+            self.went_back, self.before_back = before | others, (self.newest, before)
 
     def _settles(self, others: Sequence[tuple[str, datetime]], now: Rows, name: str, day: datetime) -> bool:
         """Whether its owner has consented beforehand: rows came late, within the window, and everything that reads the

@@ -15,7 +15,7 @@ from backfill_assets.adapters.reader import settled_part
 from backfill_assets.build.apply import apply
 from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.codec import from_plain, to_plain
-from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges, utc
 from backfill_assets.core.model import Upstream
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments, adopted_of
@@ -29,9 +29,9 @@ from backfill_assets.promote.approve import Approver
 from backfill_assets.promote.case import Purpose
 from backfill_assets.promote.extend import as_published
 from backfill_assets.promote.gate import gate
-from backfill_assets.promote.rollback_target import find_older
 from backfill_assets.promote.rules_change import asked_for, propose_rules, rules_to_record
 from backfill_assets.promote.settled import consented, redeclared, settleable
+from backfill_assets.state.last_change import Change, last_change
 from backfill_assets.state.ledger import by_version
 from backfill_assets.state.releases import PointerMove, Release
 from backfill_assets.state.rules import ConsumerRule, Rules, RulesKind, RulesRecord
@@ -177,6 +177,21 @@ def test_a_rollback_is_not_undone() -> None:
     assert {at: machine.oracle.shown[at] for at in gone_back} == gone_back
 
 
+def test_who_undoes_a_rollback_goes_back_to_nothing() -> None:
+    """Days follow their source again, as before it."""
+    machine = on_the(9)
+    come(machine, "08")
+    assert run(machine)
+    before = machine.oracle.shown
+    releases = machine.world.control.releases.all("prod")
+    machine.somebody_goes_back(len(releases) - 2, True, None)
+    come(machine, "08")
+    assert machine.oracle.shown != before and run(machine) == {}
+    machine.somebody_goes_back(len(releases) - 1, True, None)
+    assert machine.oracle.shown == before
+    assert "2024-01-08" in run(machine)["a"]
+
+
 def test_what_a_rollback_goes_back_to() -> None:
     """Before the last change that somebody decided on, not before a routine run."""
     machine = on_the(9)
@@ -186,7 +201,7 @@ def test_what_a_rollback_goes_back_to() -> None:
     assert run(machine)
     releases = machine.world.control.releases.all("prod")
     assert releases[-1].settling and not change.settling
-    assert find_older(releases, None) == releases[releases.index(change) - 1]
+    assert last_change(releases) == Change(before=releases[releases.index(change) - 1], last=change)
 
 
 def test_a_reader_that_is_not_provisional() -> None:
@@ -625,6 +640,34 @@ def test_what_was_gone_back_to_until_somebody_changes_it() -> None:
     releases.append(a_release(3, "2024-01-19", 1, again))
     found = settling_by([a_record(1, WEEK)], releases, utc("2024-01-20"))
     assert found.provisional("a", DAYS, JANUARY)
+
+
+def test_a_rollback_that_is_undone_was_none() -> None:
+    """What an older one had put there is gone back to as before; whoever undoes the undoing goes back."""
+    first, second, third = (a_pointer("a", v, days("01", "19")) for v in "123")
+    mixed = replace(third, segments=third.segments.without(Ranges((days("15"),))).over(second.segments))
+    steps = [
+        (None, second, ""),
+        (second, third, ""),
+        (third, mixed, "r1"),  # with one day
+        (mixed, first, "r0"),
+        (first, mixed, "r2"),
+        (mixed, first, "r3"),
+    ]
+    releases, held = list[Release](), list[str]()
+    for number, (before, after, back) in enumerate(steps):
+        moved = PointerMove(model="a", before=before, after=after)
+        releases.append(a_release(number, "2024-01-19", 1, moved, back_to=back))
+        found = settling_by([a_record(1, WEEK)], releases, utc("2024-01-20"))
+        held.append(str(found.went_back.get("a", NOTHING)))
+    assert held == [
+        "nothing",
+        "nothing",
+        "2024-01-15",
+        "2024-01-01..2024-01-19",
+        "2024-01-15",
+        "2024-01-01..2024-01-19",
+    ]
 
 
 def test_a_change_of_the_window_asks_the_owner() -> None:
