@@ -16,7 +16,7 @@ from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.wording import amount
-from backfill_assets.plan.commands import apply_command, promote_command
+from backfill_assets.plan.commands import apply_command, awaited_command, promote_command
 from backfill_assets.plan.stage_reasons import noted_of_complete
 from backfill_assets.plan.stages import Plan, Promote
 from backfill_assets.promote.obstacle import Obstacle
@@ -77,10 +77,12 @@ def print_outcomes(plan: Plan, outcomes: Mapping[str, Outcome], project: Project
         _print_trouble(console, outcome)
     for stuck in plan.blocked:
         console.print(styled("[yellow]{} waits[/] for {} {}", stuck.model, stuck.upstream, short(stuck.needs)))
-    if plan.blocked or not all(o.ok for o in outcomes.values()):
-        console.print(
-            styled("Intervals that passed are kept. Once the cause is mended: [bold]{}[/]", apply_command(plan.request))
-        )
+    green = all(o.ok for o in outcomes.values())
+    if green and (more := awaited_command(plan, project.models)):
+        console.print(styled("Next, with what was not selected and is waited for: [bold]{}[/]", more))
+    elif plan.blocked or not green:
+        again = apply_command(plan.request)
+        console.print(styled("Intervals that passed are kept. Once the cause is mended: [bold]{}[/]", again))
 
 
 def print_next(plan: Plan, opened: str, *, lacking: bool = False) -> None:

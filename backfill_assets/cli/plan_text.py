@@ -17,6 +17,7 @@ from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.escaping import one_line
 from backfill_assets.core.model import Project
 from backfill_assets.plan.category import Category
+from backfill_assets.plan.commands import awaited_command
 from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.estimate import PlanEstimate
 from backfill_assets.plan.estimate_text import saving
@@ -78,7 +79,7 @@ def print_plan(
             lines += [Text("Once this plan is promoted:"), _command(restate_late(late))]
         print_section("Built before their sources changed, and left as they are by this plan", lines)
     console.print()
-    _print_next(plan, following, verdict, late, collisions)
+    _print_next(plan, project, following, verdict, late, collisions)
 
 
 def _changed_lines(plan: Plan) -> list[Text]:
@@ -139,6 +140,7 @@ def _afterwards_lines(plan: Plan, gaps: Sequence[Gap], ahead: Sequence[Obstacle]
 
 def _print_next(
     plan: Plan,
+    project: Project,
     following: NextStep,
     verdict: Verdict | None,
     late: Sequence[Notice],
@@ -170,8 +172,9 @@ def _print_next(
             out().print(Text("Next: ") + command)
         case Step.NOTHING:
             out().print("Nothing to do.")
-        case Step.WAIT:
-            pass  # said above, of the models that wait
+        case Step.WAIT:  # for what is said above
+            if more := awaited_command(plan, project.models):
+                out().print(Text("Next: ") + Text(one_line(more), style="bold"))
 
 
 def _late_lines(late: Sequence[Notice]) -> list[Text]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import cast
 
 from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.core.wording import day_text
 from backfill_assets.plan.request_options import ONLY, REQUEST_OPTIONS
-from backfill_assets.plan.stages import Request
+from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.state.plans import PlanRecord
 
 
@@ -84,6 +85,16 @@ def apply_command(request: Request, model: str = "") -> str:
     words += [f"--expect-unmoved {shlex.quote(name)}" for name in request.expect_unmoved]
     words += [f"--expect-filled {shlex.quote(said)}" for said in request.expect_filled]
     return " ".join(words)
+
+
+def awaited_command(plan: Plan, models: Container[str]) -> str:
+    """The command that builds as well what a plan waits for of `models` that it does not select; "" where it waits for
+    none of these."""
+    left_out = [b for b in plan.blocked if b.upstream in models and b.upstream not in plan.models]
+    if not (stuck := dict.fromkeys(b.model for b in left_out)):
+        return ""
+    others = tuple(name for name in plan.request.select if name not in stuck)
+    return apply_command(replace(plan.request, select=(*others, *(f"+{name}" for name in stuck))))
 
 
 def job_config(command: str) -> dict[str, object]:

@@ -8,6 +8,9 @@ import pytest
 
 from backfill_assets.build.outcome import FailedInterval, Outcome
 from backfill_assets.cli.outcomes import print_next, print_outcomes
+from backfill_assets.core.intervals import utc
+from backfill_assets.plan.commands import awaited_command
+from backfill_assets.plan.stages import Request
 from backfill_assets_tests.fakes import World, a_model, days, ranges
 
 
@@ -61,3 +64,21 @@ def test_what_comes_next(capsys: pytest.CaptureFixture[str], lacking: bool, firs
     """What closes the gate comes before the promotion, which would be refused."""
     print_next(World(a_model("a", "raw")).plan(), "", lacking=lacking)
     assert capsys.readouterr().out == f"prod is unchanged. Next: {first}backfill promote\n"
+
+
+def test_what_was_not_selected_is_selected(capsys: pytest.CaptureFixture[str]) -> None:
+    """A model waits for another one that nobody selected: the same command would wait again, so the one that builds
+    both is said. What waits for rows of a source has none."""
+    world = World(a_model("a", "raw"), a_model("b", "a"), a_model("c", "raw"))
+    plan = world.plan(Request(select=("b", "c")))
+    assert [(w.model, w.upstream) for w in plan.blocked] == [("b", "a")]
+    command = "backfill apply --select c --select +b"
+    assert awaited_command(plan, world.project.models) == command
+    assert {"a", "b", "c"} == set(world.plan(Request(select=("c", "+b"))).models)
+    print_outcomes(replace(plan, stages=()), {}, world.project)
+    assert capsys.readouterr().out.splitlines()[-1] == f"Next, with what was not selected and is waited for: {command}"
+    assert awaited_command(world.plan(), world.project.models) == ""
+
+    world.ready_until["raw"] = utc("2024-01-05")
+    assert awaited_command(world.plan(Request(select=("a", "b"))), world.project.models) == ""
+    assert awaited_command(world.plan(Request(select=("b",))), world.project.models) == "backfill apply --select +b"
