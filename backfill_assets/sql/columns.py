@@ -16,7 +16,7 @@ from sqlglot.schema import MappingSchema
 from backfill_assets.core.model import Column, ColumnRef
 from backfill_assets.sql.column_check import ColumnProblem, column_findings
 from backfill_assets.sql.lineage import Outputs, query_outputs
-from backfill_assets.sql.output_names import first_select, output_names, prepare
+from backfill_assets.sql.output_names import first_select, names_itself, output_names, prepare
 from backfill_assets.sql.parsing import SPARK, Sql
 from backfill_assets.sql.places import line_of
 
@@ -50,6 +50,8 @@ def resolve(sql: Sql, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]], *
     """
     tree = sql.statements[0]
     if not sql.columns_known or any(map(_beyond, tree.find_all(exp.Star, exp.Anonymous))):
+        return Resolved(columns=None)
+    if any(names_itself(p) for select in tree.find_all(exp.Select) for p in select.expressions):
         return Resolved(columns=None)
     names = output_names(tree)
     if isinstance(names, ColumnProblem):

@@ -73,6 +73,15 @@ def prepare(tree: exp.Expr) -> dict[str, ColumnProblem]:
     return found
 
 
+def names_itself(projection: exp.Expr) -> bool:
+    """Whether Spark names its columns: a function that makes rows, without an alias, has `col`, or `pos` and `col`, or
+    the fields of a struct."""
+    function = projection.unnest()
+    if isinstance(function, exp.Anonymous):
+        return function.name.lower() in ("inline_outer", "json_tuple")
+    return isinstance(function, exp.Explode | exp.Inline | exp.Stack)
+
+
 def _nameless(position: int, projection: exp.Expr, line: int) -> ColumnProblem:
     text = projection.sql("spark", comments=False)
     what = f"column {position} (`{text if len(text) < 60 else text[:57] + '…'}`) has no name"

@@ -81,6 +81,25 @@ def test_what_sqlglot_trips_over_is_unknown() -> None:
     assert (resolved.columns, resolved.findings) == (None, ())
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT explode(l) FROM a",
+        "SELECT col FROM (SELECT x, explode_outer(l) FROM a)",
+        "SELECT pos, col FROM (SELECT posexplode(l) FROM a)",
+        "WITH c AS (SELECT (inline(array(s))) FROM a) SELECT f FROM c",
+        "SELECT col0 FROM (SELECT stack(2, 1, 2) FROM a)",
+        "SELECT c0 FROM (SELECT json_tuple(k, 'x') FROM a)",
+    ],
+)
+def test_rows_that_a_function_makes_are_named_by_spark(query: str) -> None:
+    """Without an alias: by the type of what it is given. With one its columns are known."""
+    resolved = resolve(parse(query), UPSTREAMS)
+    assert (resolved.columns, resolved.findings) == (None, ())
+    named = resolve(parse("SELECT e FROM (SELECT explode(l) AS e FROM a)"), UPSTREAMS)
+    assert [c.name for c in named.columns or ()] == ["e"]
+
+
 def test_a_star_over_unknown_columns_is_unknown() -> None:
     """No columns, and no problem: a header may still declare them."""
     resolved = resolve(parse("SELECT *, 1 AS one FROM u"), UPSTREAMS)
