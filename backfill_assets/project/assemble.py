@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.intervals import Cadence
@@ -15,6 +17,9 @@ from backfill_assets.project.header import DeclaredTerms, Header
 from backfill_assets.project.outputs import Outputs
 
 
+_DECLARED_ALONE = "its columns cannot be told from its code: it has those that its `columns` declare, which are all"
+
+
 def build_model(
     draft: Draft, settings: Settings, upstreams: tuple[Upstream, ...], outputs: Outputs, problems: list[Problem]
 ) -> Model | None:
@@ -25,8 +30,9 @@ def build_model(
     audits = parse_audits(draft.document, header, problems, unsure=bool(draft.wrong & {"grain", "time_column"}))
     audits += _implied(header, audits)
     if outputs.complete:
-        problems += _column_problems(draft, outputs)
-        problems += audit_problems(draft, audits, outputs.columns)
+        found = [*_column_problems(draft, outputs), *audit_problems(draft, audits, outputs.columns)]
+        alone = draft.language == "python" and outputs.sql is None
+        problems += [replace(p, why=_DECLARED_ALONE) if alone and not p.why else p for p in found]
     declared = tuple(c for c in outputs.columns if c.name.lower() in {n.lower() for n in header.columns})
     return Model(
         helpers=tuple(file for file in draft.modules if not draft.path.as_posix().endswith(f"/{file}")),

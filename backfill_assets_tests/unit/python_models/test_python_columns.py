@@ -92,6 +92,22 @@ def test_what_cannot_be_compiled_has_what_it_declares(tmp_path: Path) -> None:
     assert load_project(project(tmp_path, daily_py=opaque)).columns["daily"] == ()
 
 
+def test_a_part_of_what_cannot_be_compiled(tmp_path: Path) -> None:
+    """Such a model has just what it declares: who declares one column learns why the others are none."""
+    opaque = DAILY.replace("return ", "events.collect()\n    return ").replace(
+        'grain=["ds"]', 'grain=["ds"], columns={"n": "How many."}, audits=[{"not_null": ["cost"]}]'
+    )
+    with pytest.raises(ProjectError) as refused:
+        load_project(project(tmp_path, daily_py=opaque))
+    problems = [p for p in refused.value.problems if "is not a column of" in p.what]
+    assert len(problems) == 3 and {p.why for p in problems} == {
+        "its columns cannot be told from its code: it has those that its `columns` declare, which are all"
+    }
+    with pytest.raises(ProjectError) as refused:
+        load_project(project(tmp_path, daily_py=DAILY.replace('["ds"]', '["dss"]')))
+    assert [p.why for p in refused.value.problems] == [""]
+
+
 SAID = ', columns={"ds": {"type": "date"}, "n": "How many."}'
 SHOWN = ("ds", "n", "extra")
 
