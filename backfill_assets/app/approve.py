@@ -24,7 +24,7 @@ from backfill_assets.plan.request_parsing import name_and_value
 from backfill_assets.plan.scope_text import scopes
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.promote.approval import subject
-from backfill_assets.promote.approve import complete, find_approvable, statements
+from backfill_assets.promote.approve import compared, complete, find_approvable, statements
 from backfill_assets.promote.case import Case
 from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.consent import unaccepted
@@ -210,6 +210,7 @@ def approval_statements(
     refuse_dual_run(record, cases.stored(record))
     complete(record, judge_rows(cases.of_rows(facts, record)))
     case, now = cases.review(facts, record), datetime.now(UTC)
+    compared(record, subject(context.project, facts, case), cases.request(record))
     return statements(
         context.project, facts, case, acting_approver(context, by, signs=signs), owners=tuple(owners), now=now, **said
     )

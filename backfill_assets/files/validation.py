@@ -23,6 +23,11 @@ LONGEST = 255
 LONGEST_MODEL = 128
 """Characters of a model's name, at most: catalogs and folders add to it."""
 _TAKEN = ("_control", "evidence")
+_KINDS = {
+    **dict.fromkeys(("dict_type", "mapping_type", "model_type"), "not a mapping, as `{key: value}`"),
+    **dict.fromkeys(("list_type", "tuple_type"), "not a list"),
+}
+"""What is wrong, by pydantic's type of error, where its own words are Python's."""
 _VERSION = re.compile(r"[0-9a-f]{16}")
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([smhd]|days?)")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -96,7 +101,7 @@ def _problems(
         elif _unreadable(entry["input"]):
             continue  # told when it was read
         else:
-            message = str(entry["msg"]).removeprefix("Value error, ")
+            message = _KINDS.get(entry["type"]) or str(entry["msg"]).removeprefix("Value error, ")
             what, why = f"`{path}` is wrong: {message}" if path else message, f"it is {shown(entry['input'])}"
             if entry["type"] == "literal_error" and isinstance(entry["input"], str):
                 choices = re.findall(r"'([^']*)'", str(entry.get("ctx", {}).get("expected", "")))

@@ -16,7 +16,6 @@ from backfill_assets.project.draft import Draft
 from backfill_assets.project.header import DeclaredTerms, Header
 from backfill_assets.project.outputs import Outputs
 
-
 _DECLARED_ALONE = "its columns cannot be told from its code: it has those that its `columns` declare, which are all"
 
 

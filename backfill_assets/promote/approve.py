@@ -11,8 +11,9 @@ from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.plan.commands import accept_option, apply_command
 from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.stages import Request
 from backfill_assets.plan.stored import stored_request
-from backfill_assets.promote.approval import ApprovalSubject, PlanReview, rules_of, subject
+from backfill_assets.promote.approval import EVERY_PROOF, ApprovalSubject, PlanReview, rules_of, subject
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.lifecycle import find_plan, newer_plan
 from backfill_assets.promote.lone_authors import WAY_OUT, lone
@@ -157,6 +158,18 @@ def complete(record: PlanRecord, verdict: Verdict) -> None:
         why=f"an approval is about rows that are there and audited ({listed})",
         fix="; ".join(dict.fromkeys(o.remedy for o in verdict.obstacles)),
     )
+
+
+def compared(record: PlanRecord, about: ApprovalSubject, request: Request) -> None:
+    """Raises PlanError when nobody knows yet what these rows are against those that are shown: an approval is of that
+    as well, so that one from before it counts for nothing."""
+    if about.scope and not about.proved >= EVERY_PROOF:
+        raise PlanError(
+            f"plan {record.id} cannot be approved yet",
+            why=f"its rows, and what consumers ask of them, were not compared with what {record.environment} shows by "
+            "now: an approval is of what that finds, too",
+            fix=f"{apply_command(request)}, which compares them",
+        )
 
 
 def _check(record: PlanRecord, about: ApprovalSubject, owners: tuple[str, ...], accepted: Mapping[str, str]) -> None:

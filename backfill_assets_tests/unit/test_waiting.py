@@ -14,6 +14,7 @@ from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.rollback import roll_back
 from backfill_assets.app.waiting import read_waiting
 from backfill_assets.cli.waiting import print_waiting, waiting_json
+from backfill_assets.core.errors import PlanError
 from backfill_assets.plan.request_parsing import request_of
 from backfill_assets.plan.stages import Request
 from backfill_assets_tests.projects import small_project
@@ -61,6 +62,21 @@ def applied(root: Path) -> tuple[Context, str]:
 
 def obstacles(place: Context) -> list[str]:
     return [o.what.partition(" of ")[0] for o in promote_plan(place).verdict.obstacles]
+
+
+def test_nobody_approves_what_was_not_compared(shop: Path) -> None:
+    """An approval is of what the comparison finds and of who reads the rows: where a reader came since, it says which
+    command compares again, before anybody approves in vain."""
+    place, plan = applied(shop)
+    consumers = shop / "consumers.yml"
+    consumers.write_text(consumers.read_text() + "  - {name: board, owner: eve@example.com, reads: [daily]}\n")
+    place = replace(unsparked(shop, user="dev"), acting="ana")
+    with pytest.raises(PlanError, match="cannot be approved yet") as refused:
+        approve(place, ApprovalRequest(plan=plan))
+    assert "not compared" in refused.value.why and refused.value.fix == "backfill apply, which compares them"
+    assert not place.control.approvals.of([plan])
+    prove(place, plan)
+    assert len(approve(place, ApprovalRequest(plan=plan)).approvals) == 1
 
 
 def test_all_of_them_sign_off(shop: Path) -> None:
