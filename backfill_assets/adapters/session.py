@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -67,6 +68,7 @@ def spark_session(root: Path, settings: Settings, *, long: bool = False) -> Spar
     """
     with LOCK:
         errors_reach_people_as_ours()
+        _in_utc()
         folder = session_conf(root, settings)
         check_versioned(folder, settings)
         if (server := server_of(conf := read_conf(folder) | settings.spark)) is not None:
@@ -76,13 +78,13 @@ def spark_session(root: Path, settings: Settings, *, long: bool = False) -> Spar
 
         active = SparkSession.getActiveSession()
         if active is not None:
-            return active
+            return _workers_in_utc(active)
         spare_test_tools()
         wanted = _wanted(root, settings)
         builder = SparkSession.builder.appName(f"backfill {settings.name}")
         os.environ.setdefault("PYSPARK_PYTHON", python_of_executors(conf))
         if (kept := join(state_root(root), wanted.key)) is not None:
-            return kept
+            return _workers_in_utc(kept)
         os.environ["SPARK_CONF_DIR"] = str(wanted.folder)
         if wanted.hive:
             builder = builder.enableHiveSupport()
@@ -109,7 +111,21 @@ def spark_session(root: Path, settings: Settings, *, long: bool = False) -> Spar
             ) from None
         if wanted.buckets:
             _check_way(session, wanted=is_s3(settings.warehouse))
-        return session
+        return _workers_in_utc(session)
+
+
+def _in_utc() -> None:
+    """Let UTC be the local time of this process: Spark takes a datetime without a zone for one of local time, and gives
+    TIMESTAMPs so, to UDFs as to whoever collects rows."""
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+
+
+def _workers_in_utc(session: SparkSession) -> SparkSession:
+    """The same of its Python workers, wherever they are: they have the variables that its context sends."""
+    context: Any = session.sparkContext
+    context.environment["TZ"] = "UTC"
+    return session
 
 
 def _check_own(session: SparkSession, settings: Settings) -> None:
@@ -131,6 +147,7 @@ def keep_session(root: Path, settings: Settings, *, idle: float, ready: Callable
     """Open a session, call `ready`, and let this project's commands use it until nobody did for `idle` seconds; why it
     ended. Raises SettingsError as `spark_session` does, and for sessions that cannot be shared; StateError when another
     process keeps one."""
+    _in_utc()
     cannot = "no session is kept for this project"
     if server_of(spark_conf(root, settings)) is not None:
         raise SettingsError(cannot, why="its Spark is a server's, which runs anyway", fix="go on without")

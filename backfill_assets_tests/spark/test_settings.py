@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -12,7 +14,9 @@ import pytest
 
 from backfill_assets.adapters.cluster import probe_executors
 from backfill_assets.adapters.machine import read_conf
+from backfill_assets.adapters.session import spark_session
 from backfill_assets.core.errors import SettingsError
+from backfill_assets.core.settings import Settings
 from backfill_assets.project.spark_settings import SPARKS_OWN
 from backfill_assets_tests.projects import eventually
 
@@ -51,6 +55,27 @@ def test_settings_of_sql_are_known(spark: SparkSession, folder: str) -> None:
 def test_what_spark_has_of_its_own(spark: SparkSession, name: str) -> None:
     """A configuration that says the same decides nothing. The shared session sets but one of them, as it is anyway."""
     assert spark.conf.get(name) == SPARKS_OWN[name]
+
+
+def test_local_time_is_utc(spark: SparkSession, tmp_path: Path) -> None:
+    """Whatever the machine's zone: what a UDF and whoever collects rows get of an instant, and what a datetime without a
+    zone is taken for. One version would hold rows of two zones."""
+    from pyspark.sql import functions as F
+
+    at = datetime(2024, 1, 2, 9, 7)
+    spark.sparkContext.environment.pop("TZ")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "America/Los_Angeles")
+        time.tzset()
+        assert at.astimezone().utcoffset() == timedelta(hours=-8)
+        assert spark_session(tmp_path, Settings(warehouse=str(tmp_path))) is spark
+        assert at.astimezone().utcoffset() == timedelta(0) and os.environ["TZ"] == "UTC"
+        assert spark.sparkContext.environment["TZ"] == "UTC"
+        hour = F.udf(lambda t: t.hour, "int")
+        rows = spark.sql("SELECT TIMESTAMP '2024-01-02 09:07:00' AS t")
+        assert [tuple(r) for r in rows.select("t", hour("t"), F.col("t") == F.lit(at)).collect()] == [(at, 9, True)]
+    os.environ["TZ"] = "UTC"
+    time.tzset()
 
 
 def _folder(name: str) -> Path:
