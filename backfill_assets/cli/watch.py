@@ -16,8 +16,9 @@ def print_watch(found: Watched) -> None:
     for notice in found.notices:
         _print(notice)
     late = [n for n in found.notices if n.restate]
-    if len(late) > 1:
-        console.print(Text("all late data in one plan: ") + Text(restate_command(found.restate), style="bold"))
+    now = [n for n in late if not n.waits]
+    if len(now) > 1:
+        console.print(Text(f"{'all' if now == late else 'the other'} late data in one plan: ") + Text(restate_command(found.restate), style="bold"))
     for line in _seams(found.closing):
         console.print(Text(line, style="dim"))
     style = "yellow" if found.findings else "green"

@@ -3,6 +3,7 @@
 # No `from __future__ import annotations`: Dagster reads the annotation of its context, here `context_`.
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import dagster as dg
 
@@ -89,12 +90,20 @@ def watch_schedule(context: Context, checks: dg.AssetChecksDefinition) -> dg.Sch
 
 
 def _about(context: Context, found: Watched, spec: dg.AssetCheckSpec) -> list[Notice]:
+    """What is found about a view or a source; what reads rows that are found late is late with them."""
     return [
         n
-        for n in found.findings
+        for one in found.findings
+        for n in (one, *_with_it(one))
         if n.kind.value == spec.name
         and spec.asset_key == (source_key if n.source else view_key)(context.project, n.model)
     ]
+
+
+def _with_it(notice: Notice) -> Iterator[Notice]:
+    for reader, intervals in notice.downstream.items():
+        what = f"reads {notice.model}, of which {notice.intervals} was {notice.what}"
+        yield replace(notice, model=reader, intervals=intervals, what=what)
 
 
 def _result(spec: dg.AssetCheckSpec, notices: list[Notice], found: Watched) -> dg.AssetCheckResult:

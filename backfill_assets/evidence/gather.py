@@ -211,7 +211,7 @@ def _subject(
         shown=shown,
         kept=kept,
         provisional=known.unsettled.provisional(name, model.calendar, shown),
-        missing=((patch if patch is not None else model.expected(known.said.now)) - have.complete) | left_out,
+        missing=((patch if patch is not None else _expected(known.said, model)) - have.complete) | left_out,
         table=origin.tables.state(name, version, commit, hash_up_to=hash_up_to) if commit >= 0 else None,
         batches=batches,
         results=_newest_of(results, (*batches, *(() if mine else _refused(entries, have.refused, target.intervals)))),
@@ -219,6 +219,12 @@ def _subject(
         new_rows=_within(log.rows(name, version, commit), shown) if commit >= 0 else {},
         rewired=_rewired(project, old, record),
     )
+
+
+def _expected(plan: Plan, model: Model) -> Ranges:
+    """What the model had to have as the plan was made: not of what there were no rows of in its sources."""
+    cut_off = Ranges.of(i for cut in plan.cut_off if cut.model == model.name for i in cut.intervals)
+    return model.expected(plan.now) - cut_off
 
 
 def _others_than(out: TakenOut, now: Pointer | None, log: TableLog, cadence: Cadence) -> Ranges:

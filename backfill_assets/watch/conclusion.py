@@ -79,8 +79,8 @@ class Watched:
 
     @property
     def restate(self) -> tuple[str, ...]:
-        """What `--restate` takes so that one plan makes up for all late source data."""
-        return tuple(argument for n in self.notices for argument in n.restate)
+        """What `--restate` takes so that one plan makes up for all late source data that can be by now."""
+        return tuple(argument for n in self.notices if not n.waits for argument in n.restate)
 
     def to_json(self) -> dict[str, object]:
         """As `backfill watch --json` prints it."""

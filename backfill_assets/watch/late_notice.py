@@ -21,11 +21,13 @@ def late_notice(
     arguments = restate_argument(name, restated)
     itself = "; ".join(filter(None, (otherwise, _restating(arguments))))
     if name in look.fingerprints:
-        remedy = before_restating(look, patches or [name]) + itself
+        before = before_restating(look, patches or [name])
+        remedy = before + itself
     else:
         readers = [n for n in look.project.downstream(name) if n in patches and n in look.fingerprints]
         arguments = tuple(each for n in readers for each in restate_argument(n, patches[n].intervals))
-        remedy = _without_code(look, name, before_restating(look, readers) + _restating(arguments), itself)
+        before = before_restating(look, readers)
+        remedy = _without_code(look, name, before + _restating(arguments), itself)
     return Notice(
         kind=NoticeKind.LATE,
         model=name,
@@ -34,6 +36,7 @@ def late_notice(
         remedy=remedy,
         downstream={reader: patch.intervals for reader, patch in patches.items() if reader != name},
         restate=arguments,
+        waits=bool(before),
         first=open_restatement(look, patches or [name]),
     )
 

@@ -50,6 +50,8 @@ class Notice:
     """What else a restatement computes again: the models that read these intervals."""
     restate: tuple[str, ...] = ()
     """What a late notice asks `--restate` for."""
+    waits: bool = False
+    """Whether something else has to be done before that, as the remedy says."""
     first: str = ""
     """What becomes before that of an open plan that computes them again already; part of the remedy."""
 

@@ -58,8 +58,8 @@ def test_what_spark_has_of_its_own(spark: SparkSession, name: str) -> None:
 
 
 def test_local_time_is_utc(spark: SparkSession, tmp_path: Path) -> None:
-    """Whatever the machine's zone: what a UDF and whoever collects rows get of an instant, and what a datetime without a
-    zone is taken for. One version would hold rows of two zones."""
+    """Whatever the machine's zone: what a UDF and whoever collects rows get of an instant, and what a datetime without
+    a zone is taken for. One version would hold rows of two zones."""
     from pyspark.sql import functions as F
 
     at = datetime(2024, 1, 2, 9, 7)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import dagster as dg
@@ -10,7 +11,11 @@ import pytest
 from deltalake import DeltaTable
 
 from backfill_assets.app.context import Context
+from backfill_assets.app.watch import watch_environment
+from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.defs import watch as watch_module
 from backfill_assets.defs.build_definitions import build_definitions
+from backfill_assets.watch.notice import Notice, NoticeKind
 from backfill_assets_tests.projects import backfill_here, release_by_hand, small_project
 
 
@@ -58,6 +63,27 @@ def test_something_is_found(root: Path, instance: dg.DagsterInstance) -> None:
     assert said.code == 3, said
     assert "pointer drift: daily" in said.out and "is missing" in said.out and "fix: backfill routine" in said.out
     assert "prod: open: 2 found" in said.out
+
+
+def test_what_reads_late_rows_is_late_with_them(
+    root: Path, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The restatement computes both again, so the reader's view is no better than the one that it reads."""
+    quiet = watch_environment(Context.open(root))
+    late = Notice(
+        kind=NoticeKind.LATE,
+        model="daily",
+        intervals=Ranges((Interval.of("2024-01-02", "2024-01-03"),)),
+        what="built before its source changed: raw.events (commit 1)",
+        remedy="backfill apply --restate daily:2024-01-02",
+        downstream={"running": Ranges((Interval.of("2024-01-02", "2024-01-04"),))},
+    )
+    monkeypatch.setattr(watch_module, "watch_environment", lambda _: replace(quiet, notices=(late,)))
+    bad = {name: e for name, e in run(root, instance).items() if not e.passed}
+    assert set(bad) == {"prod/daily late_source_data", "prod/running late_source_data"}
+    reader = bad["prod/running late_source_data"]
+    assert reader.description == f"2024-01-02..2024-01-03: reads daily, of which 2024-01-02 was {late.what}"
+    assert reader.metadata["remedy"].value == late.remedy
 
 
 def test_a_version_without_a_record(root: Path, instance: dg.DagsterInstance) -> None:

@@ -74,6 +74,16 @@ def two_models(**versions: str) -> World:
     return World(a_model("daily", "raw"), a_model("sums", "daily"), versions=versions)
 
 
+def test_what_the_sources_do_not_have_is_not_missing() -> None:
+    """A plan whose source ends before the clock is complete once what there is of it is built: the packet, and the
+    reviewer's questions, say the same."""
+    world = two_models()
+    world.extents = {"raw": days("03", "06")}
+    plan = opened(world)
+    assert [str(m.missing) for m in gathered(world, plan).subjects] == ["nothing", "nothing"]
+    assert [str(m.shown) for m in gathered(world, plan).subjects] == ["2024-01-03..2024-01-06"] * 2
+
+
 def test_hashes_have_a_limit_for_all_tables_together() -> None:
     """What a packet reads does not grow with the number of its models: what one table took the next one lacks."""
     world = two_models()

@@ -19,6 +19,7 @@ from backfill_assets.core.intervals import Cadence, Ranges, utc
 from backfill_assets.core.model import Audit, Model
 from backfill_assets.plan.stages import Request
 from backfill_assets.state.settling import Settling
+from backfill_assets.watch.conclusion import Watched, conclude
 from backfill_assets.watch.late import late_sources, unsettled
 from backfill_assets.watch.notice import NoticeKind
 from backfill_assets_tests.fakes import NOW, a_model, a_project, days
@@ -321,7 +322,11 @@ def test_newer_code_is_in_the_way(tmp_path: Path) -> None:
     append(tmp_path / "raw", "03")
     lookout.code = replace(lookout.code, fingerprints=fingerprints)
     look = replace(lookout.look(), project=replace(lookout.code, fingerprints=lookout.world.project.fingerprints))
-    remedies = {n.model: n.remedy for n in late_sources(look)}
+    notices = tuple(late_sources(look))
+    remedies = {n.model: n.remedy for n in notices}
+    watched = Watched(environment="prod", notices=notices, closing=conclude(look, notices))
+    assert {a.partition(":")[0] for a in watched.restate} == {n.model for n in notices} - {"daily"}, "it is refused"
+    assert "--restate daily" not in str(watched.to_json()["restate"])
     assert remedies["daily"].startswith("promote or take back the newer code of reader; then backfill apply")
     assert remedies["wide"].startswith("backfill apply --restate wide")
 
