@@ -193,8 +193,9 @@ def _version_text(command: str) -> str:
     return subprocess.run([command, "-version"], capture_output=True, text=True, check=True).stderr
 
 
-def check_room(location: str) -> int:
-    """Free bytes where the warehouse is (0 for an object store). Raises SettingsError when there is hardly any room."""
+def check_room(location: str, *, to_write: bool = True) -> int:
+    """Free bytes where the warehouse is (0 for an object store). Raises SettingsError when there is hardly any room;
+    `to_write`: also where it cannot be written."""
     if "://" in location:
         return 0
     folder = Path(location)
@@ -207,7 +208,7 @@ def check_room(location: str) -> int:
             why=f"{free // 2**20} MiB are free, {LEAST_FREE_BYTES // 2**20} are the least to start with",
             fix="free some room, or set `warehouse:` in backfill.yml (or BACKFILL_WAREHOUSE) to another disk",
         )
-    if not os.access(folder, os.W_OK):
+    if to_write and not os.access(folder, os.W_OK):
         stuck = is_read_only(folder)
         raise SettingsError(
             f"the warehouse {location} cannot be written",

@@ -182,7 +182,7 @@ def _wanted(root: Path, settings: Settings) -> _Wanted:
     archive: tuple[str, str, str] | None = None
     check_driver(conf)
     java = java_build()
-    check_room(settings.warehouse)
+    check_room(settings.warehouse, to_write=False)  # whoever builds was asked before (`check_machine`); `sql` reads
     store = log_store_settings(conf) if is_s3(settings.warehouse) else {}
     given |= store | umask_settings(conf, settings.warehouse)
     jars = [str(LOG_STORE_JAR.checked())] if store else []

@@ -18,7 +18,8 @@ def print_watch(found: Watched) -> None:
     late = [n for n in found.notices if n.restate]
     now = [n for n in late if not n.waits]
     if len(now) > 1:
-        console.print(Text(f"{'all' if now == late else 'the other'} late data in one plan: ") + Text(restate_command(found.restate), style="bold"))
+        which = "all" if now == late else "the other"
+        console.print(Text(f"{which} late data in one plan: ") + Text(restate_command(found.restate), style="bold"))
     for line in _seams(found.closing):
         console.print(Text(line, style="dim"))
     style = "yellow" if found.findings else "green"

@@ -42,9 +42,16 @@ def ensure_home(root: Path) -> Path:
             why="Dagster's processes run in different folders",
             fix=f"make it absolute in {file}, or remove the line and run this again",
         )
-    home.mkdir(parents=True, exist_ok=True, mode=0o700)  # runs' logs and config hold values
-    _configure(home, folder)
-    _remember(file, given, _variables(root, home))
+    try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)  # runs' logs and config hold values
+        _configure(home, folder)
+        _remember(file, given, _variables(root, home))
+    except OSError as error:
+        raise SettingsError(
+            f"no Dagster home can be made at {home}",
+            why=f"{error.filename}: {error.strerror}" if error.filename else str(error),
+            fix=f"name a folder that can be written by DAGSTER_HOME, in {file} or in the environment",
+        ) from None
     return home
 
 

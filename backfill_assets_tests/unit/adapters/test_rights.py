@@ -187,6 +187,7 @@ def test_a_file_system_that_is_read_only(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=2**40))
     with pytest.raises(SettingsError) as raised:
         check_room(str(tmp_path))
+    assert check_room(str(tmp_path), to_write=False) == 2**40, "who reads needs no more"
     for refused in (raised.value, no_access(tmp_path)):
         assert "is on a file system that is read-only" in refused.why and "remount,rw" in refused.fix
         assert "owner" not in refused.fix

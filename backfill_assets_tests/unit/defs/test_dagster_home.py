@@ -34,6 +34,19 @@ def test_home_is_made_and_remembered(tmp_path: Path) -> None:
     assert (Path(str(found["SPARK_CONF_DIR"])) / "spark-defaults.conf").is_file()
 
 
+def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkout on a file system that is read-only: what to do, and no traceback in `doctor`."""
+
+    def refuse(self: Path, *_: object, **__: object) -> None:
+        raise OSError(30, "Read-only file system", str(self))
+
+    write_project(tmp_path, {})
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(SettingsError, match="no Dagster home can be made") as refused:
+        ensure_home(tmp_path)
+    assert "Read-only" in refused.value.why and "DAGSTER_HOME" in refused.value.fix
+
+
 def test_again_changes_nothing(tmp_path: Path) -> None:
     """Every `backfill ui` and `doctor` calls it."""
     ensure_home(tmp_path)
