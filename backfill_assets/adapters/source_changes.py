@@ -27,7 +27,7 @@ from backfill_assets.adapters.source_days import (
     value_span,
 )
 from backfill_assets.adapters.source_files import SourceFile, can_list, files_at
-from backfill_assets.adapters.source_pins import digest_of
+from backfill_assets.adapters.source_pins import digest_of, placed_digest_of
 from backfill_assets.adapters.source_ready import ready_until
 from backfill_assets.adapters.source_table import source_table
 from backfill_assets.adapters.table_log import open_table
@@ -218,7 +218,7 @@ def _files(source: Source, root: str, known: KnownDays | None) -> SourceHistory:
         SourceChange(name="/".join(f.inside), touches=s, at=f.written, coarse=s is not None and _of_several_days(s))
         for f, s in said.items()
     ]
-    return SourceHistory(changes=changes, digest=digest_of(files))
+    return SourceHistory(changes=changes, digests={digest_of(files), placed_digest_of(files)})
 
 
 def _touched(source: Source, file: SourceFile, span: Ranges | None) -> Ranges | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from backfill_assets.adapters.source_columns import check_declared
@@ -77,10 +77,19 @@ class FilePins:
 
 
 def digest_of(files: Sequence[SourceFile]) -> str:
-    """Another one when a file came, went, or was written again."""
+    """Another one when a file came, went, or was written again; not when the folder that holds them all was moved."""
+    return _digest(("/".join(file.inside), file.stamp) for file in files)
+
+
+def placed_digest_of(files: Sequence[SourceFile]) -> str:
+    """The same of the first releases, which took in where the files are."""
+    return _digest((file.place, file.stamp) for file in files)
+
+
+def _digest(files: Iterable[tuple[str, str]]) -> str:
     digest = hashlib.sha256()
-    for file in files:
-        digest.update(os.fsencode(f"{file.place}\0{file.stamp}\n"))
+    for name, stamp in files:
+        digest.update(os.fsencode(f"{name}\0{stamp}\n"))
     return digest.hexdigest()[:16]
 
 

@@ -7,7 +7,7 @@ are older than those that are shown.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import cast
@@ -49,8 +49,8 @@ class SourceHistory:
     tables: Sequence[tuple[int, str]] = ()
     """Delta: the table's id from a commit on, as far as that is known; oldest first. A table that was deleted and made
     again has another one; so has one that was replaced within its log."""
-    digest: str = ""
-    """Files: of all of them, as a pin says it."""
+    digests: Collection[str] = ()
+    """Files: of all of them, as a pin says it, or one of an earlier release."""
     unwatched: str = ""
     """Why nobody can tell; the rest is empty then."""
 
@@ -66,7 +66,7 @@ def changes_since(said: Pin, began: datetime, history: SourceHistory) -> list[So
         if _anew(said, history):
             return [SourceChange(name="the table was made anew", touches=None)]
         return [c for c in history.changes if c.commit > read]
-    if said["files"] == history.digest:
+    if said["files"] in history.digests:
         return []
     return _files_since(said, began, history)
 

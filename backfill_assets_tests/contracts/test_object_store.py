@@ -397,7 +397,7 @@ def test_a_source_is_pinned_and_watched_by_its_etags(bucket: Any, tmp_path: Path
     assert [f.inside for f in files_at(f"{LAKE}/events")] == [("2024-01-01.csv",), ("2024-01-02.csv",)]
     assert str(source_days(source, first)).startswith("2024-01-01")
     before = SourceChanges().history(source, 0)
-    assert not before.unwatched and before.digest == first["files"]
+    assert not before.unwatched and first["files"] in before.digests
     bucket.put_object(Bucket=BUCKET, Key="events/2024-01-02.csv", Body=b"at,n\n2024-01-02T05:00:00Z,9\n")
     assert FilePins().pin(source) != first
     assert SourceChanges().history(source, 0).digest != before.digest

@@ -302,7 +302,7 @@ def test_files_that_came_after_what_is_shown() -> None:
         SourceChange(name=str(m), touches=Ranges((day,)), at=HOUR + timedelta(minutes=m))
         for m, day in ((-60, days("05")), (10, days("05")), (300, DAY))
     )
-    history = SourceHistory(changes=[early, mid, late], digest="z")
+    history = SourceHistory(changes=[early, mid, late], digests={"z"})
     then, now = {"files": "x", "count": 1}, {"files": "y", "count": 2}
     assert compare(then, now, history) == ""
     assert compare(then, now | {"count": 3}, history) == "2024-01-03", "late may have been written over one of them"
@@ -312,7 +312,7 @@ def test_files_that_came_after_what_is_shown() -> None:
 def test_files_have_times_only() -> None:
     """A batch that began before another one, of other files, is older where a younger file has its days."""
     young = SourceChange(name="f", touches=Ranges((DAY,)), at=HOUR + timedelta(minutes=1))
-    history = SourceHistory(changes=[young], digest="y")
+    history = SourceHistory(changes=[young], digests={"y"})
     then, now = {"files": "x", "count": 1}, {"files": "y", "count": 1}
     assert compare(then, now, history) == "2024-01-03"
     assert compare(then, now, history, later=-1) == "" and compare(now, now, history) == ""

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from backfill_assets.adapters import source_pins
+from backfill_assets.adapters.source_pins import FilePins, placed_digest_of
 from backfill_assets.core.intervals import utc
 from backfill_assets.core.model import Source
 from backfill_assets.state.settling import Settling
@@ -83,6 +85,21 @@ def test_a_file_with_an_older_time(csv: tuple[Lookout, str]) -> None:
     lookout, pattern = csv
     put(Path(pattern.format("2024-01-03")), "longer", later=False)
     assert lookout.late() == {} and "older time" in lookout.said(NoticeKind.UNWATCHED)[0]
+
+
+def test_a_folder_that_was_moved(csv: tuple[Lookout, str], tmp_path: Path) -> None:
+    """Where the files are is no part of what they are: a project that was moved, restored elsewhere, or checked out
+    twice over one warehouse reads the same ones. So does one whose records an earlier release made."""
+    lookout, _ = csv
+    pin = lookout.pin()
+    (tmp_path / "raw").rename(tmp_path / "elsewhere")
+    moved = replace(lookout.source, path=f"{tmp_path}/elsewhere")
+    assert FilePins().state(moved) == pin
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(source_pins, "digest_of", placed_digest_of)
+        before = a_lookout(tmp_path / "elsewhere", moved)
+        assert before.pin() != pin
+    assert before.notices() == ()
 
 
 def test_parquet_footers(tmp_path: Path) -> None:
