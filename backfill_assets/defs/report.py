@@ -209,9 +209,10 @@ def _remedy(project: Project, outcome: Outcome) -> str:
     if outcome.red or any(not r.passed for r in outcome.results):
         return "correct the source data, the model or the audit, then materialize the same range again"
     if outcome.waits:
-        upstream = outcome.waits[0].upstream
-        upstream = model_key(project, upstream).to_user_string() if upstream in project.models else upstream
-        return f"materialize {upstream} for {outcome.waits[0].needs} first"
+        lacks = outcome.waits[0]
+        if lacks.upstream not in project.models:
+            return f"once {lacks.upstream} has rows of {lacks.needs}, materialize the same range again"
+        return f"materialize {model_key(project, lacks.upstream).to_user_string()} for {lacks.needs} first"
     return "materialize the same range again"
 
 

@@ -400,7 +400,7 @@ def test_a_source_is_pinned_and_watched_by_its_etags(bucket: Any, tmp_path: Path
     assert not before.unwatched and first["files"] in before.digests
     bucket.put_object(Bucket=BUCKET, Key="events/2024-01-02.csv", Body=b"at,n\n2024-01-02T05:00:00Z,9\n")
     assert FilePins().pin(source) != first
-    assert SourceChanges().history(source, 0).digest != before.digest
+    assert not {*SourceChanges().history(source, 0).digests} & {*before.digests}
     one = files_at(f"{LAKE}/events/2024-01-01.csv")
     assert [(f.place, f.alone) for f in one] == [(f"{LAKE}/events/2024-01-01.csv", True)]
 

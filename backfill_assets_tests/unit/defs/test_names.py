@@ -191,6 +191,11 @@ def test_messages_name_jobs_and_assets_as_dagster_does() -> None:
     assert "fix: materialize alice/base for 2024-01-01..2024-01-02 first" in failure_text(
         project, project.models["top"], waits
     )
+    lacking = replace(waits, waits=tuple(replace(w, upstream="raw") for w in waits.waits))
+    said = failure_text(project, project.models["top"], lacking)
+    assert "fix: once raw has rows of 2024-01-01..2024-01-02, materialize the same range again" in said, (
+        "it is no asset of ours"
+    )
     build(world.bench(), "base", days)
     again = build(world.bench(), "base", days)
     assert "run the job `a_apply` with restate: ['base:DAY..DAY']" in done_text(project, base, again)
