@@ -68,7 +68,6 @@ def spark_session(root: Path, settings: Settings, *, long: bool = False) -> Spar
     """
     with LOCK:
         errors_reach_people_as_ours()
-        _in_utc()
         folder = session_conf(root, settings)
         check_versioned(folder, settings)
         if (server := server_of(conf := read_conf(folder) | settings.spark)) is not None:
@@ -78,13 +77,13 @@ def spark_session(root: Path, settings: Settings, *, long: bool = False) -> Spar
 
         active = SparkSession.getActiveSession()
         if active is not None:
-            return _workers_in_utc(active)
+            return active
         spare_test_tools()
         wanted = _wanted(root, settings)
         builder = SparkSession.builder.appName(f"backfill {settings.name}")
         os.environ.setdefault("PYSPARK_PYTHON", python_of_executors(conf))
         if (kept := join(state_root(root), wanted.key)) is not None:
-            return _workers_in_utc(kept)
+            return kept
         os.environ["SPARK_CONF_DIR"] = str(wanted.folder)
         if wanted.hive:
             builder = builder.enableHiveSupport()
@@ -111,21 +110,24 @@ def spark_session(root: Path, settings: Settings, *, long: bool = False) -> Spar
             ) from None
         if wanted.buckets:
             _check_way(session, wanted=is_s3(settings.warehouse))
-        return _workers_in_utc(session)
+        return session
+
+
+def engine_session(root: Path, settings: Settings, *, long: bool) -> SparkSession:
+    """The same for a process that builds, compares or shows: UTC is its local time from here on, and that of its Python
+    workers, wherever they are. Spark takes a datetime without a zone for one of local time, and gives TIMESTAMPs so, to
+    UDFs as to whoever collects rows. (Workers of a server of Spark Connect have its local time.)"""
+    _in_utc()
+    session = spark_session(root, settings, long=long)
+    context: Any = getattr(session, "sparkContext", None)
+    if context is not None:
+        context.environment["TZ"] = "UTC"
+    return session
 
 
 def _in_utc() -> None:
-    """Let UTC be the local time of this process: Spark takes a datetime without a zone for one of local time, and gives
-    TIMESTAMPs so, to UDFs as to whoever collects rows."""
     os.environ["TZ"] = "UTC"
     time.tzset()
-
-
-def _workers_in_utc(session: SparkSession) -> SparkSession:
-    """The same of its Python workers, wherever they are: they have the variables that its context sends."""
-    context: Any = session.sparkContext
-    context.environment["TZ"] = "UTC"
-    return session
 
 
 def _check_own(session: SparkSession, settings: Settings) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _DONE = b"done\n"
 _PATIENCE = 30.0
 """Seconds that the other side may take to answer, on a machine that has much to do."""
-_COUNTS = ("AWS_", "HADOOP_", "JAVA_", "JDK_", "LANG", "LC_", "PYSPARK_", "PYTHON", "SPARK_", "TZ")
+_COUNTS = ("AWS_", "HADOOP_", "JAVA_", "JDK_", "LANG", "LC_", "PYSPARK_", "PYTHON", "SPARK_")
 """Beginnings of the names of environment variables that a JVM and its Python workers go by."""
 _SET_BY_US = frozenset({"PYSPARK_PYTHON", "SPARK_CONF_DIR", "SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE"})
 

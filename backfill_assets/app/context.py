@@ -335,9 +335,9 @@ class Context:
         if self.project.settings.untrusted:
             fix = "run it where the change is trusted"
             raise SettingsError("no Spark session is opened", why=UNTRUSTED_WHY, fix=fix)
-        from backfill_assets.adapters.session import spark_session
+        from backfill_assets.adapters.session import engine_session
 
-        return spark_session(self.project.root, self.project.settings, long=self.long)
+        return engine_session(self.project.root, self.project.settings, long=self.long)
 
     def spark_conf(self) -> dict[str, str]:
         """What the configuration's folder and the project's settings say of its session. Opens none."""

@@ -14,7 +14,7 @@ import pytest
 
 from backfill_assets.adapters.cluster import probe_executors
 from backfill_assets.adapters.machine import read_conf
-from backfill_assets.adapters.session import spark_session
+from backfill_assets.adapters.session import engine_session, spark_session
 from backfill_assets.core.errors import SettingsError
 from backfill_assets.core.settings import Settings
 from backfill_assets.project.spark_settings import SPARKS_OWN
@@ -63,12 +63,14 @@ def test_local_time_is_utc(spark: SparkSession, tmp_path: Path) -> None:
     from pyspark.sql import functions as F
 
     at = datetime(2024, 1, 2, 9, 7)
-    spark.sparkContext.environment.pop("TZ")
+    spark.sparkContext.environment.pop("TZ", None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TZ", "America/Los_Angeles")
         time.tzset()
         assert at.astimezone().utcoffset() == timedelta(hours=-8)
-        assert spark_session(tmp_path, Settings(warehouse=str(tmp_path))) is spark
+        settings = Settings(warehouse=str(tmp_path))
+        assert spark_session(tmp_path, settings) is spark and os.environ["TZ"] != "UTC", "who reads keeps their time"
+        assert engine_session(tmp_path, settings, long=False) is spark
         assert at.astimezone().utcoffset() == timedelta(0) and os.environ["TZ"] == "UTC"
         assert spark.sparkContext.environment["TZ"] == "UTC"
         hour = F.udf(lambda t: t.hour, "int")
