@@ -52,9 +52,8 @@ def check_machine(root: Path, settings: Settings) -> None:
     check_versioned(folder, settings)
     if server_of(read_conf(folder) | settings.spark) is not None:
         return
-    if "pyspark" in sys.modules and current_jvm() is not None:
-        return
-    check_java()
+    if "pyspark" not in sys.modules or current_jvm() is None:
+        check_java()
     check_room(settings.warehouse)
 
 
