@@ -79,6 +79,9 @@ def test_what_was_not_selected_is_selected(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out.splitlines()[-1] == f"Next, with what was not selected and is waited for: {command}"
     assert awaited_command(world.plan(), world.project.models) == ""
 
+    chain = World(a_model("a", "raw"), a_model("b", "a"), a_model("d", "b"))
+    both = awaited_command(chain.plan(Request(select=("b", "d"))), chain.project.models)
+    assert both == "backfill apply --select d --select +b", "what waits for a selected one is built with it"
     world.ready_until["raw"] = utc("2024-01-05")
     assert awaited_command(world.plan(Request(select=("a", "b"))), world.project.models) == ""
     assert awaited_command(world.plan(Request(select=("b",))), world.project.models) == "backfill apply --select +b"
